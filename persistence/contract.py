@@ -1,0 +1,125 @@
+"""The contract of a store: partitions of records, changed only by atomic conditional writes.
+
+A partition is a small map from key to bytes. One of its keys, the *condition*, guards the others: every change says "if the
+condition still holds these bytes". A change may also set the partition's *index entry*, by which schedulers find what is due
+without scanning, and append to *logs*, which outlive the partition. All of that happens in one atomic operation or not at all.
+
+Stores know nothing of workflows. Keys and partitions are text, values are exact bytes: empty, NUL, non-UTF-8, case, trailing
+spaces and unicode forms are all kept apart.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["DEFAULT_LIMIT", "IndexEntry", "LogEntry", "Persistence"]
+
+DEFAULT_LIMIT = 100
+"""Entries that one page of ``due``, ``find`` or ``read_log`` holds unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """What a scheduler may know of a partition without reading it.
+
+    ``due`` is a Unix time in seconds, or None when nothing is to happen by itself. ``name``, ``status`` and ``tag`` can be
+    searched for and hold no NUL. ``summary`` is small text for people and listings; no payload belongs there.
+    """
+
+    partition: str
+    due: float | None = None
+    name: str = ""
+    status: str = ""
+    tag: str | None = None
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        if "\x00" in f"{self.name}{self.status}{self.tag or ''}":
+            raise ValueError("name, status and tag of an index entry hold no NUL character: remove it")
+
+    def matches(self, name: str | None, status: str | None, tag: str | None) -> bool:
+        """Whether the entry has each of the given values; None asks nothing."""
+        return (
+            (name is None or self.name == name)
+            and (status is None or self.status == status)
+            and (tag is None or self.tag == tag)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One entry of a log. ``position`` is opaque: hand it back as ``after`` to read on behind this entry."""
+
+    position: str
+    data: bytes
+
+
+class Persistence(Protocol):
+    """A store. Every method is synchronous and raises `PersistenceError` when the store fails, never for a lost condition."""
+
+    def get(self, partition: str, key: str) -> bytes | None:
+        """The exact bytes of one record, or None when there is none (an empty value is not None)."""
+        ...
+
+    def load(self, partition: str) -> dict[str, bytes]:
+        """All records of a partition as they stood at one moment, in one round trip; empty when there is no partition."""
+        ...
+
+    def initialize_if_absent(
+        self,
+        partition: str,
+        condition_key: str,
+        initial_value: bytes,
+        records: Mapping[str, bytes] | None = None,
+        index: IndexEntry | None = None,
+        append: Sequence[tuple[str, bytes]] = (),
+    ) -> bool:
+        """Write ``records`` and the condition if the condition is absent; otherwise change nothing and return False.
+
+        ``initial_value`` wins over a record of the same key. Other records that already exist are kept.
+        """
+        ...
+
+    def write_if_unchanged(
+        self,
+        partition: str,
+        condition_key: str,
+        expected_value: bytes,
+        records: Mapping[str, bytes],
+        delete: Iterable[str] = (),
+        index: IndexEntry | None = None,
+        append: Sequence[tuple[str, bytes]] = (),
+    ) -> bool:
+        """Delete and upsert records if the condition holds exactly ``expected_value``; otherwise change nothing, False.
+
+        An absent condition is never equal, not even to empty bytes. Without records it is a pure check of the condition.
+        A key both in ``delete`` and in ``records`` ends up written. Whoever wants a lost reply to be settled safely
+        changes the condition to bytes that nobody else would write.
+        """
+        ...
+
+    def delete_if_unchanged(
+        self, partition: str, condition_key: str, expected_value: bytes, append: Sequence[tuple[str, bytes]] = ()
+    ) -> bool:
+        """Delete the whole partition and its index entry if the condition holds ``expected_value``; otherwise False."""
+        ...
+
+    def due(self, before: float, limit: int = DEFAULT_LIMIT) -> list[IndexEntry]:
+        """Entries whose due time is at or before ``before`` (Unix seconds), the longest due first."""
+        ...
+
+    def find(
+        self,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        tag: str | None = None,
+        limit: int = DEFAULT_LIMIT,
+        after: IndexEntry | None = None,
+    ) -> list[IndexEntry]:
+        """Entries with these values, in the order of their partitions' UTF-8 bytes; ``after`` is the last one returned."""
+        ...
+
+    def read_log(self, name: str, after: str | None = None, limit: int = DEFAULT_LIMIT) -> list[LogEntry]:
+        """Entries of one log in the order of their writing, behind the position ``after``."""
+        ...

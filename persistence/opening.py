@@ -1,0 +1,27 @@
+"""From a URL to a store."""
+
+from urllib.parse import urlsplit
+
+from persistence.contract import Persistence
+from persistence.errors import PersistenceError
+from persistence.memory import InMemoryPersistence
+
+__all__ = ["open_persistence"]
+
+_REDIS = ("redis", "rediss", "unix")
+
+
+def open_persistence(url: str) -> Persistence:
+    """The store behind a URL: ``memory://``, ``redis://…``, ``rediss://…`` or ``unix://…``.
+
+    Raises `PersistenceError` naming the part of the URL that is wrong. No connection is made yet.
+    """
+    scheme = urlsplit(url).scheme
+    if scheme == "memory":
+        return InMemoryPersistence()
+    if scheme in _REDIS:
+        from persistence.redis import RedisPersistence, connect
+
+        return RedisPersistence(connect(url))
+    known = ", ".join(f"{name}://" for name in ("memory", *_REDIS))
+    raise PersistenceError(f"cannot open a store at scheme {scheme or '(none)'!r}: use one of {known}")

@@ -1,0 +1,174 @@
+"""The link to a Redis or Valkey server: our connection options, Lua by its hash, bounded retries, helpful errors.
+
+The client library's own retries are off: it would send a command again without knowing whether the first one took effect.
+Here a call is repeated only when its author says that repeating is safe, and the author learns that an earlier try may have
+counted.
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha1
+from importlib.resources import files
+from typing import Any, cast
+
+import redis
+from redis.backoff import NoBackoff
+from redis.client import Pipeline
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ConnectionError,  # noqa: A004
+    NoPermissionError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TimeoutError,  # noqa: A004
+)
+from redis.retry import Retry
+
+__all__ = ["CONNECT_TIMEOUT", "REPLY_TIMEOUT", "RETRY_DELAYS", "RedisLink", "Script", "connect", "load_script"]
+
+CONNECT_TIMEOUT = 3.0
+"""Seconds to wait for a connection."""
+REPLY_TIMEOUT = 5.0
+"""Seconds to wait for a reply; a blocking read must ask for less."""
+RETRY_DELAYS = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
+"""Seconds between tries of a safe call while the server does not answer (about 8 s in all, before jitter)."""
+
+_OPTIONS: dict[str, Any] = {
+    "decode_responses": False,
+    "protocol": 2,
+    "socket_timeout": REPLY_TIMEOUT,
+    "socket_connect_timeout": CONNECT_TIMEOUT,
+    "health_check_interval": 30,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A Lua script and the hash by which the server knows it once loaded."""
+
+    source: bytes
+    sha: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sha", sha1(self.source, usedforsecurity=False).hexdigest())
+
+
+def load_script(package: str, *names: str) -> Script:
+    """The Lua files ``lua/<name>.lua`` of a package, joined in the given order (a prelude first)."""
+    folder = files(package) / "lua"
+    return Script(b"\n".join((folder / f"{name}.lua").read_bytes() for name in names))
+
+
+def connect(url: str, **options: Any) -> redis.Redis:
+    """A client for ``redis://``, ``rediss://`` or ``unix://`` with our options; connects at the first command.
+
+    Raises ValueError, naming the address scheme, for a URL that the client library cannot read.
+    """
+    return redis.Redis.from_url(url, **{**_OPTIONS, "retry": _no_retry(), **options})
+
+
+def _no_retry() -> Retry:
+    return Retry(NoBackoff(), 0)
+
+
+class RedisLink:
+    """One server, spoken to with our options whatever client was handed in, and with the errors of one room.
+
+    ``error`` is the room's error for trouble with the server, ``unreachable`` the one for a server that does not answer.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        *,
+        error: type[Exception],
+        unreachable: type[Exception] | None = None,
+        retry_delays: Sequence[float] = RETRY_DELAYS,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        if isinstance(client, Pipeline):
+            raise error("a pipeline cannot serve as the connection: hand in the client itself")
+        self.client = _with_our_options(client)
+        self._error = error
+        self._unreachable = unreachable or error
+        self._retry_delays = retry_delays
+        self._sleep = sleep
+
+    def run(self, command: Callable[[redis.Redis], Any]) -> Any:
+        """Run a command once; trouble becomes this room's error. For blocking reads and what must not be repeated."""
+        try:
+            return command(self.client)
+        except (RedisError, OSError) as trouble:
+            raise self._explained(trouble) from trouble
+
+    def repeat(self, command: Callable[[redis.Redis], Any]) -> tuple[Any, bool]:
+        """Run a command that is safe to repeat until the server answers, a bounded number of times.
+
+        Returns the reply and whether an earlier try may have taken effect (its reply was lost).
+        """
+        uncertain = False
+        for delay in self._retry_delays:
+            try:
+                return command(self.client), uncertain
+            except (ConnectionError, TimeoutError, OSError) as trouble:
+                if isinstance(trouble, AuthenticationError):
+                    raise self._explained(trouble) from trouble
+                uncertain = uncertain or not isinstance(trouble, BusyLoadingError)
+                self._sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
+            except RedisError as trouble:
+                raise self._explained(trouble) from trouble
+        return self.run(command), uncertain
+
+    def call(
+        self, script: Script, keys: Sequence[str | bytes], args: Sequence[str | bytes | int | float]
+    ) -> Callable[[redis.Redis], Any]:
+        """A script call as a command for `run` or `repeat`: by hash, loaded again after the server forgot it."""
+
+        def command(client: redis.Redis) -> Any:
+            try:
+                return client.evalsha(script.sha, len(keys), *keys, *args)  # pyright: ignore[reportArgumentType]
+            except NoScriptError:
+                return client.eval(cast(str, script.source), len(keys), *keys, *args)  # pyright: ignore[reportArgumentType]
+
+        return command
+
+    def _explained(self, trouble: Exception) -> Exception:
+        if isinstance(trouble, AuthenticationError | NoPermissionError):
+            return self._error(f"the Redis server refused these credentials ({trouble}): correct user and password in the URL")
+        if isinstance(trouble, ReadOnlyError):
+            return self._error(f"the Redis server is a read-only replica ({trouble}): point the URL at the primary")
+        if isinstance(trouble, OutOfMemoryError):
+            return self._error(
+                f"the Redis server is out of memory ({trouble}): raise maxmemory or free space; nothing was written"
+            )
+        if isinstance(trouble, BusyLoadingError):
+            return self._unreachable("the Redis server is still loading its data: try again in a moment")
+        if isinstance(trouble, ConnectionError | TimeoutError | OSError):
+            return self._unreachable(
+                f"no answer from the Redis server at {self.address}: start it or correct its URL ({trouble})"
+            )
+        if isinstance(trouble, ResponseError) and str(trouble).startswith("WRONGTYPE"):
+            return self._error(f"a key of another program is in the way ({trouble}): use another prefix or database")
+        return self._error(f"the Redis server refused the command: {trouble}")
+
+    @property
+    def address(self) -> str:
+        """Where the server is, without credentials."""
+        options = self.client.connection_pool.connection_kwargs
+        return str(options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}")
+
+
+def _with_our_options(client: redis.Redis) -> redis.Redis:
+    """The same address with bytes in and out and no hidden retries; other kinds of pool (Sentinel) are kept as they are."""
+    pool = client.connection_pool
+    if type(pool) is not redis.ConnectionPool:
+        return client
+    options: dict[str, Any] = {**pool.connection_kwargs, "decode_responses": False, "retry": _no_retry()}
+    options.pop("retry_on_error", None)
+    return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))

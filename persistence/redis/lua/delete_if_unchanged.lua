@@ -1,0 +1,12 @@
+-- Delete a whole partition and its index entry while its condition holds the expected bytes.
+--
+-- ARGV  1 partition   2 condition key   3 expected value   4 log limit, then the log entries
+-- Returns 1 when deleted, 0 when the condition was absent or held other bytes.
+
+if redis.call('HGET', KEYS[1], ARGV[2]) ~= ARGV[3] then
+  return 0
+end
+redis.call('DEL', KEYS[1])
+forget_entry(ARGV[1])
+append_logs(5, ARGV[4])
+return 1

@@ -1,0 +1,204 @@
+"""`Persistence` in Redis or Valkey: one hash per partition, each intent one Lua call (keys: `persistence.redis.keys`).
+
+A call whose reply was lost is repeated. Then a lost condition may be our own write met again: it counts as success exactly
+when the condition holds the bytes that this call would have written, since writers choose bytes that nobody else writes.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import merge
+from itertools import islice
+from typing import Any, cast
+
+import redis
+from redis.client import Pipeline
+
+from persistence.contract import DEFAULT_LIMIT, IndexEntry, LogEntry
+from persistence.errors import PersistenceError, UnreachableError
+from persistence.redis.keys import SHARDS, Keys, shard_of
+from persistence.redis.link import RedisLink, Script, load_script
+
+__all__ = ["DEFAULT_PREFIX", "LOG_LIMIT", "RedisPersistence"]
+
+DEFAULT_PREFIX = "jarvis:workflow:"
+LOG_LIMIT = 10_000
+"""Entries that each of the 64 parts of a log keeps, about; older ones go."""
+
+_INITIALIZE = load_script("persistence.redis", "index_and_logs", "initialize_if_absent")
+_WRITE = load_script("persistence.redis", "index_and_logs", "write_if_unchanged")
+_DELETE = load_script("persistence.redis", "index_and_logs", "delete_if_unchanged")
+
+
+class RedisPersistence:
+    """The store in one Redis or Valkey server. ``client`` gives the address; ``prefix`` keeps several stores apart."""
+
+    def __init__(self, client: redis.Redis, prefix: str = DEFAULT_PREFIX, *, log_limit: int = LOG_LIMIT) -> None:
+        self._link = RedisLink(client, error=PersistenceError, unreachable=UnreachableError)
+        self._shards = [Keys(prefix, shard) for shard in range(SHARDS)]
+        self._log_limit = log_limit
+
+    def get(self, partition: str, key: str) -> bytes | None:
+        """See `Persistence.get`."""
+        name = self._keys(partition).partition(partition)
+        return self._link.repeat(lambda client: client.hget(name, key))[0]
+
+    def load(self, partition: str) -> dict[str, bytes]:
+        """See `Persistence.load`."""
+        name = self._keys(partition).partition(partition)
+        held = cast(dict[bytes, bytes], self._link.repeat(lambda client: client.hgetall(name))[0])
+        return {key.decode(): value for key, value in held.items()}
+
+    def initialize_if_absent(
+        self,
+        partition: str,
+        condition_key: str,
+        initial_value: bytes,
+        records: Mapping[str, bytes] | None = None,
+        index: IndexEntry | None = None,
+        append: Sequence[tuple[str, bytes]] = (),
+    ) -> bool:
+        """See `Persistence.initialize_if_absent`."""
+        fields = _flat(records or {})
+        args = [partition, condition_key, initial_value, *_entry(index), self._log_limit, len(fields) // 2, *fields]
+        written, uncertain = self._call(_INITIALIZE, partition, args, append)
+        return written or (uncertain and self.get(partition, condition_key) == initial_value)
+
+    def write_if_unchanged(
+        self,
+        partition: str,
+        condition_key: str,
+        expected_value: bytes,
+        records: Mapping[str, bytes],
+        delete: Iterable[str] = (),
+        index: IndexEntry | None = None,
+        append: Sequence[tuple[str, bytes]] = (),
+    ) -> bool:
+        """See `Persistence.write_if_unchanged`."""
+        fields, gone = _flat(records), list(delete)
+        head = [partition, condition_key, expected_value, *_entry(index), self._log_limit, len(fields) // 2, len(gone)]
+        written, uncertain = self._call(_WRITE, partition, [*head, *fields, *gone], append)
+        ours = records.get(condition_key)
+        return written or (uncertain and ours is not None and self.get(partition, condition_key) == ours)
+
+    def delete_if_unchanged(
+        self, partition: str, condition_key: str, expected_value: bytes, append: Sequence[tuple[str, bytes]] = ()
+    ) -> bool:
+        """See `Persistence.delete_if_unchanged`. After a lost reply, a partition that is gone is success."""
+        args = [partition, condition_key, expected_value, self._log_limit]
+        deleted, uncertain = self._call(_DELETE, partition, args, append)
+        return deleted or (uncertain and self.get(partition, condition_key) is None)
+
+    def due(self, before: float, limit: int = DEFAULT_LIMIT) -> list[IndexEntry]:
+        """See `Persistence.due`."""
+        ranges = self._each_shard(
+            lambda pipe, keys: pipe.zrange(keys.due, "-inf", repr(before), byscore=True, withscores=True, offset=0, num=limit)
+        )
+        scored = [(float(score), shard, place) for shard, found in enumerate(ranges) for place, score in found]
+        return self._entries([(shard, place) for _, shard, place in sorted(scored)[:limit]])
+
+    def find(
+        self,
+        *,
+        name: str | None = None,
+        status: str | None = None,
+        tag: str | None = None,
+        limit: int = DEFAULT_LIMIT,
+        after: IndexEntry | None = None,
+    ) -> list[IndexEntry]:
+        """See `Persistence.find`: one range over the narrowest of the given values, the others filtered from it."""
+        start = _lookup_start(name, status, tag)
+        behind = after.partition.encode() if after else None
+        found: list[IndexEntry] = []
+        while len(found) < limit:
+            page = self._lookup(start, behind, limit)
+            found += [entry for entry in self._entries(page) if entry.matches(name, status, tag)]
+            if len(page) < limit:
+                break
+            behind = page[-1][1]
+        return found[:limit]
+
+    def read_log(self, name: str, after: str | None = None, limit: int = DEFAULT_LIMIT) -> list[LogEntry]:
+        """See `Persistence.read_log`. The position holds the place reached in each of the log's 64 parts."""
+        reached = cast(dict[str, str], json.loads(after)) if after else {}
+        parts = self._each_shard(
+            lambda pipe, keys: pipe.xrange(keys.log(name), min=f"({reached.get(str(keys.shard), '0-0')}", count=limit)
+        )
+        streams = [[(*_place(entry), shard, entry, fields[b"d"]) for entry, fields in part] for shard, part in enumerate(parts)]
+        entries: list[LogEntry] = []
+        for *_, shard, entry, data in islice(merge(*streams), limit):
+            reached = {**reached, str(shard): entry.decode()}
+            entries.append(LogEntry(json.dumps(reached), data))
+        return entries
+
+    def _keys(self, partition: str) -> Keys:
+        return self._shards[shard_of(partition)]
+
+    def _call(self, script: Script, partition: str, args: list[Any], append: Sequence[tuple[str, bytes]]) -> tuple[bool, bool]:
+        keys = self._keys(partition)
+        names = [keys.partition(partition), keys.due, keys.entries, keys.lookup, *(keys.log(log) for log, _ in append)]
+        reply, uncertain = self._link.repeat(self._link.call(script, names, [*args, *(data for _, data in append)]))
+        return reply == 1, uncertain
+
+    def _each_shard(self, ask: Callable[[Pipeline, Keys], Any]) -> list[Any]:
+        """The replies of all shards to one read, in one round trip."""
+
+        def read(client: redis.Redis) -> list[Any]:
+            with client.pipeline(transaction=False) as pipe:
+                for keys in self._shards:
+                    ask(pipe, keys)
+                return pipe.execute()
+
+        return self._link.repeat(read)[0]
+
+    def _lookup(self, start: bytes, behind: bytes | None, limit: int) -> list[tuple[int, bytes]]:
+        low = b"[" + start if behind is None else b"(" + start + behind
+        high = b"(" + start[:-1] + b"\x01"
+        ranges = self._each_shard(lambda pipe, keys: pipe.zrange(keys.lookup, low, high, bylex=True, offset=0, num=limit))
+        found = [(member[len(start) :], shard) for shard, members in enumerate(ranges) for member in members]
+        return [(shard, place) for place, shard in sorted(found)[:limit]]
+
+    def _entries(self, places: list[tuple[int, bytes]]) -> list[IndexEntry]:
+        """The entries at these partitions; one that has gone since is left out."""
+        if not places:
+            return []
+
+        def read(client: redis.Redis) -> list[Any]:
+            with client.pipeline(transaction=False) as pipe:
+                for shard, place in places:
+                    pipe.hget(self._shards[shard].entries, cast(str, place))
+                return pipe.execute()
+
+        stored = self._link.repeat(read)[0]
+        return [_decoded(place.decode(), data) for (_, place), data in zip(places, stored, strict=True) if data is not None]
+
+
+def _flat(records: Mapping[str, bytes]) -> list[str | bytes]:
+    return [part for pair in records.items() for part in pair]
+
+
+def _entry(index: IndexEntry | None) -> tuple[str, str]:
+    """The entry as the scripts take it: its JSON and its due time, both empty where there is none."""
+    if index is None:
+        return "", ""
+    stored = {"n": index.name, "s": index.status, "t": index.tag, "m": index.summary, "d": index.due}
+    return json.dumps(stored, ensure_ascii=False), "" if index.due is None else repr(index.due)
+
+
+def _decoded(partition: str, data: bytes) -> IndexEntry:
+    try:
+        stored = json.loads(data)
+        return IndexEntry(partition, stored["d"], stored["n"], stored["s"], stored["t"], stored["m"])
+    except (ValueError, KeyError, TypeError) as trouble:
+        raise PersistenceError(f"the index entry of partition {partition!r} is corrupt: restore it from a backup") from trouble
+
+
+def _lookup_start(name: str | None, status: str | None, tag: str | None) -> bytes:
+    for kind, value in (("t", tag), ("n", name), ("s", status)):
+        if value is not None:
+            return f"{kind}:{value}\x00".encode()
+    return b"p:\x00"
+
+
+def _place(entry: bytes) -> tuple[int, int]:
+    milliseconds, _, sequence = entry.partition(b"-")
+    return int(milliseconds), int(sequence)
