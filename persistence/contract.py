@@ -10,6 +10,7 @@ spaces and unicode forms are all kept apart.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Protocol
 
 __all__ = ["DEFAULT_LIMIT", "IndexEntry", "LogEntry", "Persistence"]
@@ -22,8 +23,8 @@ DEFAULT_LIMIT = 100
 class IndexEntry:
     """What a scheduler may know of a partition without reading it.
 
-    ``due`` is a Unix time in seconds, or None when nothing is to happen by itself. ``name``, ``status`` and ``tag`` can be
-    searched for and hold no NUL. ``summary`` is small text for people and listings; no payload belongs there.
+    ``due`` is a finite Unix time in seconds, or None when nothing is to happen by itself. ``name``, ``status`` and ``tag``
+    can be searched for and hold no NUL. ``summary`` is small text for people and listings; no payload belongs there.
     """
 
     partition: str
@@ -36,6 +37,13 @@ class IndexEntry:
     def __post_init__(self) -> None:
         if "\x00" in f"{self.name}{self.status}{self.tag or ''}":
             raise ValueError("name, status and tag of an index entry hold no NUL character: remove it")
+        if self.due is not None and not isfinite(self.due):
+            raise ValueError(f"the due time {self.due} is not a moment: use None where nothing is due")
+
+    def require_partition(self, partition: str) -> None:
+        """Raise ValueError when the entry is handed in with a write to another partition."""
+        if self.partition != partition:
+            raise ValueError(f"the index entry of partition {self.partition!r} cannot be written with partition {partition!r}")
 
     def matches(self, name: str | None, status: str | None, tag: str | None) -> bool:
         """Whether the entry has each of the given values; None asks nothing."""
@@ -55,7 +63,10 @@ class LogEntry:
 
 
 class Persistence(Protocol):
-    """A store. Every method is synchronous and raises `PersistenceError` when the store fails, never for a lost condition."""
+    """A store. Every method is synchronous and raises `PersistenceError` when the store fails, never for a lost condition.
+
+    ``index`` is the entry of the partition that is written (ValueError for another's). A ``limit`` is 1 or more.
+    """
 
     def get(self, partition: str, key: str) -> bytes | None:
         """The exact bytes of one record, or None when there is none (an empty value is not None)."""
@@ -94,7 +105,8 @@ class Persistence(Protocol):
 
         An absent condition is never equal, not even to empty bytes. Without records it is a pure check of the condition.
         A key both in ``delete`` and in ``records`` ends up written. Whoever wants a lost reply to be settled safely
-        changes the condition to bytes that nobody else would write.
+        changes the condition to bytes that nobody else would write; an append under an unchanged condition is never
+        repeated, so that a lost reply raises instead.
         """
         ...
 
@@ -121,5 +133,9 @@ class Persistence(Protocol):
         ...
 
     def read_log(self, name: str, after: str | None = None, limit: int = DEFAULT_LIMIT) -> list[LogEntry]:
-        """Entries of one log in the order of their writing, behind the position ``after``."""
+        """Entries of one log behind the position ``after``; pages read on from a position never miss an entry.
+
+        Entries of one partition come in the order of their writing. Across partitions the order is the store's clock, to
+        the millisecond. Raises ValueError for a position that this kind of store never gave.
+        """
         ...

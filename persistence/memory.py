@@ -38,6 +38,8 @@ class InMemoryPersistence:
         append: Sequence[tuple[str, bytes]] = (),
     ) -> bool:
         """See `Persistence.initialize_if_absent`."""
+        if index is not None:
+            index.require_partition(partition)
         with self._lock:
             if condition_key in self._partitions.get(partition, {}):
                 return False
@@ -55,6 +57,8 @@ class InMemoryPersistence:
         append: Sequence[tuple[str, bytes]] = (),
     ) -> bool:
         """See `Persistence.write_if_unchanged`."""
+        if index is not None:
+            index.require_partition(partition)
         with self._lock:
             if self._partitions.get(partition, {}).get(condition_key) != expected_value:
                 return False
@@ -97,7 +101,7 @@ class InMemoryPersistence:
 
     def read_log(self, name: str, after: str | None = None, limit: int = DEFAULT_LIMIT) -> list[LogEntry]:
         """See `Persistence.read_log`."""
-        start = int(after) if after is not None else 0
+        start = _place(after) if after is not None else 0
         with self._lock:
             entries = self._logs.get(name, [])[start : start + limit]
         return [LogEntry(str(place), data) for place, data in enumerate(entries, start + 1)]
@@ -121,3 +125,9 @@ class InMemoryPersistence:
     def _append(self, entries: Sequence[tuple[str, bytes]]) -> None:
         for name, data in entries:
             self._logs[name].append(data)
+
+
+def _place(position: str) -> int:
+    if not position.isdecimal():
+        raise ValueError(f"{position!r} is not a position of this log: hand back one that read_log gave")
+    return int(position)

@@ -1,7 +1,5 @@
 """From a URL to a store."""
 
-from urllib.parse import urlsplit
-
 from persistence.contract import Persistence
 from persistence.errors import PersistenceError
 from persistence.memory import InMemoryPersistence
@@ -16,12 +14,19 @@ def open_persistence(url: str) -> Persistence:
 
     Raises `PersistenceError` naming the part of the URL that is wrong. No connection is made yet.
     """
-    scheme = urlsplit(url).scheme
+    scheme = url.partition(":")[0] if ":" in url else ""
     if scheme == "memory":
         return InMemoryPersistence()
     if scheme in _REDIS:
-        from persistence.redis import RedisPersistence, connect
-
-        return RedisPersistence(connect(url))
+        return _open_redis(url)
     known = ", ".join(f"{name}://" for name in ("memory", *_REDIS))
     raise PersistenceError(f"cannot open a store at scheme {scheme or '(none)'!r}: use one of {known}")
+
+
+def _open_redis(url: str) -> Persistence:
+    from persistence.redis import RedisPersistence, connect
+
+    try:
+        return RedisPersistence(connect(url))
+    except ValueError as wrong:
+        raise PersistenceError(str(wrong)) from None

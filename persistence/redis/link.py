@@ -20,15 +20,14 @@ from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
     ConnectionError,  # noqa: A004
-    NoPermissionError,
     NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
     RedisError,
-    ResponseError,
     TimeoutError,  # noqa: A004
 )
 from redis.retry import Retry
+
+from persistence.redis.address import check_url
+from persistence.redis.advice import advice
 
 __all__ = ["CONNECT_TIMEOUT", "REPLY_TIMEOUT", "RETRY_DELAYS", "RedisLink", "Script", "connect", "load_script"]
 
@@ -39,13 +38,25 @@ REPLY_TIMEOUT = 5.0
 RETRY_DELAYS = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
 """Seconds between tries of a safe call while the server does not answer (about 8 s in all, before jitter)."""
 
-_OPTIONS: dict[str, Any] = {
+_WIRE_OPTIONS: dict[str, Any] = {
     "decode_responses": False,
+    "encoding": "utf-8",
+    "encoding_errors": "strict",
     "protocol": 2,
+    "legacy_responses": True,
+}
+_OPTIONS: dict[str, Any] = {
+    **_WIRE_OPTIONS,
     "socket_timeout": REPLY_TIMEOUT,
     "socket_connect_timeout": CONNECT_TIMEOUT,
     "health_check_interval": 30,
 }
+_FOREIGN_OPTIONS = {
+    *_WIRE_OPTIONS,
+    *("retry", "retry_on_error", "retry_on_timeout"),
+    *("maint_notifications_config", "maint_notifications_pool_handler", "event_dispatcher", "himport_registry"),
+}
+"""Options of a client handed in that ours replace, or that belong to its pool and its protocol alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +79,15 @@ def load_script(package: str, *names: str) -> Script:
 def connect(url: str, **options: Any) -> redis.Redis:
     """A client for ``redis://``, ``rediss://`` or ``unix://`` with our options; connects at the first command.
 
-    Raises ValueError, naming the address scheme, for a URL that the client library cannot read.
+    Raises ValueError that names the part of the URL that is wrong.
     """
-    return redis.Redis.from_url(url, **{**_OPTIONS, "retry": _no_retry(), **options})
+    check_url(url)
+    client = redis.Redis.from_url(url, **{**_OPTIONS, "retry": _no_retry(), **options})
+    try:
+        client.connection_pool.make_connection()  # reads the options, and does not connect yet
+    except (TypeError, RedisError) as trouble:
+        raise ValueError(f"cannot use this Redis URL: an option in its query is wrong ({trouble})") from None
+    return client
 
 
 def _no_retry() -> Retry:
@@ -92,8 +109,7 @@ class RedisLink:
         retry_delays: Sequence[float] = RETRY_DELAYS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if isinstance(client, Pipeline):
-            raise error("a pipeline cannot serve as the connection: hand in the client itself")
+        _require_client(client, error)
         self.client = _with_our_options(client)
         self._error = error
         self._unreachable = unreachable or error
@@ -139,23 +155,13 @@ class RedisLink:
         return command
 
     def _explained(self, trouble: Exception) -> Exception:
-        if isinstance(trouble, AuthenticationError | NoPermissionError):
-            return self._error(f"the Redis server refused these credentials ({trouble}): correct user and password in the URL")
-        if isinstance(trouble, ReadOnlyError):
-            return self._error(f"the Redis server is a read-only replica ({trouble}): point the URL at the primary")
-        if isinstance(trouble, OutOfMemoryError):
-            return self._error(
-                f"the Redis server is out of memory ({trouble}): raise maxmemory or free space; nothing was written"
-            )
         if isinstance(trouble, BusyLoadingError):
-            return self._unreachable("the Redis server is still loading its data: try again in a moment")
-        if isinstance(trouble, ConnectionError | TimeoutError | OSError):
+            return self._unreachable(f"the Redis server at {self.address} is still loading its data: try again in a moment")
+        if isinstance(trouble, ConnectionError | TimeoutError | OSError) and not isinstance(trouble, AuthenticationError):
             return self._unreachable(
                 f"no answer from the Redis server at {self.address}: start it or correct its URL ({trouble})"
             )
-        if isinstance(trouble, ResponseError) and str(trouble).startswith("WRONGTYPE"):
-            return self._error(f"a key of another program is in the way ({trouble}): use another prefix or database")
-        return self._error(f"the Redis server refused the command: {trouble}")
+        return self._error(advice(trouble))
 
     @property
     def address(self) -> str:
@@ -164,11 +170,17 @@ class RedisLink:
         return str(options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}")
 
 
+def _require_client(client: object, error: type[Exception]) -> None:
+    """Refuse what has the methods of a client and another meaning: a queue of commands, a coroutine client, a cluster."""
+    if isinstance(client, Pipeline) or not isinstance(client, redis.Redis):
+        raise error(f"a {type(client).__name__} cannot serve as the connection: hand in a redis.Redis client")
+
+
 def _with_our_options(client: redis.Redis) -> redis.Redis:
     """The same address with bytes in and out and no hidden retries; other kinds of pool (Sentinel) are kept as they are."""
     pool = client.connection_pool
-    if type(pool) is not redis.ConnectionPool:
+    if type(pool) not in (redis.ConnectionPool, redis.BlockingConnectionPool):
         return client
-    options: dict[str, Any] = {**pool.connection_kwargs, "decode_responses": False, "retry": _no_retry()}
-    options.pop("retry_on_error", None)
-    return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=pool.connection_class, **options))
+    options = {name: value for name, value in pool.connection_kwargs.items() if name not in _FOREIGN_OPTIONS}
+    ours = redis.ConnectionPool(connection_class=pool.connection_class, **options, **_WIRE_OPTIONS, retry=_no_retry())
+    return redis.Redis(connection_pool=ours)

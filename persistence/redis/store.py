@@ -16,7 +16,7 @@ from redis.client import Pipeline
 from persistence.contract import DEFAULT_LIMIT, IndexEntry, LogEntry
 from persistence.errors import PersistenceError, UnreachableError
 from persistence.redis.keys import SHARDS, Keys, shard_of
-from persistence.redis.link import RedisLink, Script, load_script
+from persistence.redis.link import RETRY_DELAYS, RedisLink, Script, load_script
 
 __all__ = ["DEFAULT_PREFIX", "LOG_LIMIT", "RedisPersistence"]
 
@@ -32,8 +32,15 @@ _DELETE = load_script("persistence.redis", "index_and_logs", "delete_if_unchange
 class RedisPersistence:
     """The store in one Redis or Valkey server. ``client`` gives the address; ``prefix`` keeps several stores apart."""
 
-    def __init__(self, client: redis.Redis, prefix: str = DEFAULT_PREFIX, *, log_limit: int = LOG_LIMIT) -> None:
-        self._link = RedisLink(client, error=PersistenceError, unreachable=UnreachableError)
+    def __init__(
+        self,
+        client: redis.Redis,
+        prefix: str = DEFAULT_PREFIX,
+        *,
+        log_limit: int = LOG_LIMIT,
+        retry_delays: Sequence[float] = RETRY_DELAYS,
+    ) -> None:
+        self._link = RedisLink(client, error=PersistenceError, unreachable=UnreachableError, retry_delays=retry_delays)
         self._shards = [Keys(prefix, shard) for shard in range(SHARDS)]
         self._log_limit = log_limit
 
@@ -59,7 +66,7 @@ class RedisPersistence:
     ) -> bool:
         """See `Persistence.initialize_if_absent`."""
         fields = _flat(records or {})
-        args = [partition, condition_key, initial_value, *_entry(index), self._log_limit, len(fields) // 2, *fields]
+        args = [partition, condition_key, initial_value, *_entry(partition, index), self._log_limit, len(fields) // 2, *fields]
         written, uncertain = self._call(_INITIALIZE, partition, args, append)
         return written or (uncertain and self.get(partition, condition_key) == initial_value)
 
@@ -75,9 +82,12 @@ class RedisPersistence:
     ) -> bool:
         """See `Persistence.write_if_unchanged`."""
         fields, gone = _flat(records), list(delete)
-        head = [partition, condition_key, expected_value, *_entry(index), self._log_limit, len(fields) // 2, len(gone)]
-        written, uncertain = self._call(_WRITE, partition, [*head, *fields, *gone], append)
+        counts = [len(fields) // 2, len(gone)]
+        head = [partition, condition_key, expected_value, *_entry(partition, index), self._log_limit, *counts]
         ours = records.get(condition_key)
+        # Under an unchanged condition a repeated call would append once more.
+        repeatable = not append or ours not in (None, expected_value)
+        written, uncertain = self._call(_WRITE, partition, [*head, *fields, *gone], append, repeatable)
         return written or (uncertain and ours is not None and self.get(partition, condition_key) == ours)
 
     def delete_if_unchanged(
@@ -94,7 +104,9 @@ class RedisPersistence:
             lambda pipe, keys: pipe.zrange(keys.due, "-inf", repr(before), byscore=True, withscores=True, offset=0, num=limit)
         )
         scored = [(float(score), shard, place) for shard, found in enumerate(ranges) for place, score in found]
-        return self._entries([(shard, place) for _, shard, place in sorted(scored)[:limit]])
+        entries = self._entries([(shard, place) for _, shard, place in sorted(scored)[:limit]])
+        # An entry may have been moved to a later time between the two reads.
+        return [entry for entry in entries if entry.due is not None and entry.due <= before]
 
     def find(
         self,
@@ -119,7 +131,7 @@ class RedisPersistence:
 
     def read_log(self, name: str, after: str | None = None, limit: int = DEFAULT_LIMIT) -> list[LogEntry]:
         """See `Persistence.read_log`. The position holds the place reached in each of the log's 64 parts."""
-        reached = cast(dict[str, str], json.loads(after)) if after else {}
+        reached = _reached(after) if after is not None else {}
         parts = self._each_shard(
             lambda pipe, keys: pipe.xrange(keys.log(name), min=f"({reached.get(str(keys.shard), '0-0')}", count=limit)
         )
@@ -133,10 +145,14 @@ class RedisPersistence:
     def _keys(self, partition: str) -> Keys:
         return self._shards[shard_of(partition)]
 
-    def _call(self, script: Script, partition: str, args: list[Any], append: Sequence[tuple[str, bytes]]) -> tuple[bool, bool]:
+    def _call(
+        self, script: Script, partition: str, args: list[Any], append: Sequence[tuple[str, bytes]], repeatable: bool = True
+    ) -> tuple[bool, bool]:
+        """Whether the script took effect, and whether an earlier try of it may have."""
         keys = self._keys(partition)
         names = [keys.partition(partition), keys.due, keys.entries, keys.lookup, *(keys.log(log) for log, _ in append)]
-        reply, uncertain = self._link.repeat(self._link.call(script, names, [*args, *(data for _, data in append)]))
+        command = self._link.call(script, names, [*args, *(data for _, data in append)])
+        reply, uncertain = self._link.repeat(command) if repeatable else (self._link.run(command), False)
         return reply == 1, uncertain
 
     def _each_shard(self, ask: Callable[[Pipeline, Keys], Any]) -> list[Any]:
@@ -176,10 +192,11 @@ def _flat(records: Mapping[str, bytes]) -> list[str | bytes]:
     return [part for pair in records.items() for part in pair]
 
 
-def _entry(index: IndexEntry | None) -> tuple[str, str]:
+def _entry(partition: str, index: IndexEntry | None) -> tuple[str, str]:
     """The entry as the scripts take it: its JSON and its due time, both empty where there is none."""
     if index is None:
         return "", ""
+    index.require_partition(partition)
     stored = {"n": index.name, "s": index.status, "t": index.tag, "m": index.summary, "d": index.due}
     return json.dumps(stored, ensure_ascii=False), "" if index.due is None else repr(index.due)
 
@@ -197,6 +214,17 @@ def _lookup_start(name: str | None, status: str | None, tag: str | None) -> byte
         if value is not None:
             return f"{kind}:{value}\x00".encode()
     return b"p:\x00"
+
+
+def _reached(position: str) -> dict[str, str]:
+    """The stream entry reached in each shard, from the position of a log entry."""
+    try:
+        reached = cast(dict[str, str], json.loads(position))
+        for entry in reached.values():
+            _place(entry.encode())
+    except (ValueError, AttributeError) as trouble:
+        raise ValueError(f"{position!r} is not a position of this log: hand back one that read_log gave") from trouble
+    return reached
 
 
 def _place(entry: bytes) -> tuple[int, int]:

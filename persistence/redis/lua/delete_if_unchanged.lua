@@ -6,7 +6,8 @@
 if redis.call('HGET', KEYS[1], ARGV[2]) ~= ARGV[3] then
   return 0
 end
-redis.call('DEL', KEYS[1])
+require_types()
 forget_entry(ARGV[1])
+redis.call('DEL', KEYS[1])
 append_logs(5, ARGV[4])
 return 1

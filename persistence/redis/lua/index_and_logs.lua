@@ -2,6 +2,16 @@
 --
 -- KEYS  1 partition hash   2 due sorted set   3 entries hash   4 lookup sorted set   5.. log streams, one per appended entry
 
+-- A script that fails half-way is not undone, so a key of another program must raise before the first write.
+local function require_types()
+  redis.call('ZCARD', KEYS[2])
+  redis.call('HLEN', KEYS[3])
+  redis.call('ZCARD', KEYS[4])
+  for place = 5, #KEYS do
+    redis.call('XLEN', KEYS[place])
+  end
+end
+
 local function lookups(partition, entry)
   local members = { 'p:\0' .. partition, 'n:' .. entry.n .. '\0' .. partition, 's:' .. entry.s .. '\0' .. partition }
   if entry.t and entry.t ~= cjson.null then

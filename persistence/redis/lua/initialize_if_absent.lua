@@ -8,8 +8,9 @@ if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then
   return 0
 end
 local count = tonumber(ARGV[7])
+require_types()
+set_entry(ARGV[1], ARGV[4], ARGV[5])
 write_records(8, count)
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
-set_entry(ARGV[1], ARGV[4], ARGV[5])
 append_logs(8 + 2 * count, ARGV[6])
 return 1

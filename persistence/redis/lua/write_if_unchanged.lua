@@ -9,12 +9,11 @@ if redis.call('HGET', KEYS[1], ARGV[2]) ~= ARGV[3] then
 end
 local written, deleted = tonumber(ARGV[7]), tonumber(ARGV[8])
 local first_deleted = 9 + 2 * written
+require_types()
+set_entry(ARGV[1], ARGV[4], ARGV[5])
 for place = first_deleted, first_deleted + deleted - 1 do
   redis.call('HDEL', KEYS[1], ARGV[place])
 end
-if written > 0 then
-  write_records(9, written)
-end
-set_entry(ARGV[1], ARGV[4], ARGV[5])
+write_records(9, written)
 append_logs(first_deleted + deleted, ARGV[6])
 return 1

@@ -1,0 +1,5 @@
+"""The bus in the memory of one process."""
+
+from bus.memory.bus import InMemorySignalBus
+
+__all__ = ["InMemorySignalBus"]

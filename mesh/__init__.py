@@ -1,0 +1,1 @@
+"""Jarvis itself: the briefing and the watchdog, their sources, roles and stores."""

@@ -1,0 +1,97 @@
+"""One owner per data folder: a lock that the kernel gives back at the owner's death, and the name of who holds it."""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from workers.errors import FolderInUseError, FolderUnusableError
+from workers.processes.identity import alive, started
+
+PATIENCE_SECONDS = 30.0
+"""How long a claim waits for the guardian of a dead owner to finish."""
+
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The ownership of a data folder. `lock` is the open file that holds it; a process that inherits it holds it too."""
+
+    folder: Path
+    lock: int
+
+    def release(self) -> None:
+        """Give the folder back, as far as this process holds it."""
+        os.close(self.lock)
+
+
+def claim_folder(
+    folder: Path, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+) -> Claim:
+    """Make the data folder where there is none, and own it.
+
+    Raise `FolderInUseError` at once when a living process owns it, and after a while when what a dead one left keeps it;
+    `FolderUnusableError` when it cannot be made or written.
+    """
+    folder = folder.absolute()
+    deadline = clock() + PATIENCE_SECONDS
+    path = folder / "owner.lock"
+    while (lock := _try_lock(path)) is None:
+        _refuse_living_owner(path)
+        if clock() > deadline:
+            raise FolderInUseError(
+                f"What an earlier run left still holds {folder}: wait a moment and try again, or see `fuser {path}`.", None
+            )
+        sleep(POLL_SECONDS)
+    os.pwrite(lock, json.dumps({"pid": os.getpid(), "started": started(os.getpid())}).encode(), 0)
+    return Claim(folder, lock)
+
+
+def owner_of(folder: Path) -> int | None:
+    """Return the pid of the living process that owns the data folder, or None."""
+    try:
+        holder = json.loads((folder / "owner.lock").read_bytes())
+        pid, since = int(holder["pid"]), str(holder["started"])
+    except (OSError, ValueError, KeyError, TypeError):  # nobody ever owned it, or the new owner is just writing its name
+        return None
+    return pid if alive(pid, since) else None
+
+
+def _refuse_living_owner(path: Path) -> None:
+    pid = owner_of(path.parent)
+    if pid is not None:
+        raise FolderInUseError(
+            f"{path.parent} is in use by process {pid}: stop it (Ctrl-C there, or `kill {pid}`) or choose another folder.", pid
+        )
+
+
+def _try_lock(path: Path) -> int | None:
+    """Return the open lock file, or None while another process holds it."""
+    lock = _open(path)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A folder that was removed meanwhile took its lock file along: a lock on that one keeps nobody out.
+        if os.path.samestat(os.fstat(lock), path.stat()):
+            os.ftruncate(lock, 0)
+            return lock
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except OSError as error:
+        os.close(lock)
+        raise FolderUnusableError(f"{path} cannot be locked ({error.strerror}): choose a folder on a local disk.") from error
+    os.close(lock)
+    return None
+
+
+def _open(path: Path) -> int:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise FolderUnusableError(
+            f"The data folder {path.parent} cannot be used ({error.strerror}): mend it or choose another one."
+        ) from error

@@ -1,0 +1,86 @@
+"""The durable engine: typed events route between nodes, and a run survives the death of any process that executes it."""
+
+from workflow.clock import Clock, ManualClock, SystemClock
+from workflow.context import (
+    amemoize,
+    await_event,
+    idempotency_key,
+    interrupt,
+    interrupt_if,
+    memoize,
+    recall_memo,
+    sleep_until,
+)
+from workflow.definition import Workflow
+from workflow.engine import WorkflowEngine, WorkflowRunSnapshot
+from workflow.errors import (
+    GraphError,
+    InputTranslationError,
+    RefusalReason,
+    RunInFlightError,
+    SerializationError,
+    StaleRunError,
+    WorkflowError,
+    WorkflowRefusedError,
+)
+from workflow.events import Event, StartEvent, StopEvent
+from workflow.interrupts import (
+    Action,
+    ApprovalRequest,
+    InputKind,
+    InterruptRequest,
+    InterruptType,
+    SleepUntilRequest,
+    WaitForEventRequest,
+)
+from workflow.node import Node
+from workflow.requests import ExecutionRequest
+from workflow.resources import WorkflowResources
+from workflow.serializer import JsonSerializer, OpaqueValue, PickleSerializer, Serializer
+from workflow.state import Execution, WorkflowState
+from workflow.status import WorkflowStatus
+
+__all__ = [
+    "Action",
+    "ApprovalRequest",
+    "Clock",
+    "Event",
+    "Execution",
+    "ExecutionRequest",
+    "GraphError",
+    "InputKind",
+    "InputTranslationError",
+    "InterruptRequest",
+    "InterruptType",
+    "JsonSerializer",
+    "ManualClock",
+    "Node",
+    "OpaqueValue",
+    "PickleSerializer",
+    "RefusalReason",
+    "RunInFlightError",
+    "SerializationError",
+    "Serializer",
+    "SleepUntilRequest",
+    "StaleRunError",
+    "StartEvent",
+    "StopEvent",
+    "SystemClock",
+    "WaitForEventRequest",
+    "Workflow",
+    "WorkflowEngine",
+    "WorkflowError",
+    "WorkflowRefusedError",
+    "WorkflowResources",
+    "WorkflowRunSnapshot",
+    "WorkflowState",
+    "WorkflowStatus",
+    "amemoize",
+    "await_event",
+    "idempotency_key",
+    "interrupt",
+    "interrupt_if",
+    "memoize",
+    "recall_memo",
+    "sleep_until",
+]

@@ -1,0 +1,100 @@
+"""How a call gets hold of a run: the reads and fenced writes around the decisions of `workflow.lifecycle`.
+
+Everything here blocks on the store and runs no node. Each function returns whether a segment is open: if so, this process owns
+the run; if not, what the store holds is the answer.
+"""
+
+import enum
+
+from workflow import lifecycle
+from workflow.control import Control
+from workflow.errors import StaleRunError
+from workflow.events import Event
+from workflow.ids import new_run_id, new_writer
+from workflow.records import Ignition
+from workflow.requests import ExecutionRequest
+from workflow.store import RunStore
+
+__all__ = ["Admitted", "admit", "record_start"]
+
+
+class Admitted(enum.Enum):
+    """What a call may do now."""
+
+    SEGMENT = "segment"
+    """Execute: the run is ours."""
+    OUTCOME = "outcome"
+    """Hand out the retained outcome."""
+    WAITING = "waiting"
+    """Show the suspended run."""
+
+
+def admit(store: RunStore, request: ExecutionRequest, default_event: Event, name: str) -> Admitted:
+    """Take the run that the request is for, or say what to show instead; otherwise a refusal."""
+    if request.kind != "start":
+        return _continue(store, request)
+    ignition = _ignition(request, default_event, name)
+    found = _place(store, request, Control.started(ignition.run_id, new_writer(), store.lease()), ignition)
+    return Admitted.SEGMENT if found is None else _continue(store, found)
+
+
+def record_start(store: RunStore, request: ExecutionRequest, default_event: Event, name: str) -> str:
+    """Record a start without executing it, and return the run id."""
+    ignition = _ignition(request, default_event, name)
+    _place(store, request, Control.pending(ignition.run_id, new_writer()), ignition)
+    return ignition.run_id
+
+
+def _ignition(request: ExecutionRequest, default_event: Event, name: str) -> Ignition:
+    return Ignition(request.run_id or new_run_id(), request.event or default_event, name, request.tag)
+
+
+def _place(store: RunStore, request: ExecutionRequest, control: Control, ignition: Ignition) -> ExecutionRequest | None:
+    """Create the run. Returns the request by which to continue a run that was met instead, or None when the new one stands."""
+    if store.ignite(control, ignition):
+        return None
+    current = store.load()
+    if current is not None:
+        decision = lifecycle.meet(store.workflow_id, current, request, int(store.now()))
+        if isinstance(decision, lifecycle.Recover):
+            return ExecutionRequest.resume(expected_run_id=decision.run_id, expected_execution_attempt=decision.attempt)
+        # A delete that loses was beaten by another start or by a recovery: the create below finds out.
+        store.delete()
+    elif request.run_id is not None:
+        raise lifecycle.conflict(store.workflow_id)
+    if store.ignite(control, ignition):
+        return None
+    winner = store.load()
+    if winner is None:
+        raise lifecycle.conflict(store.workflow_id)
+    raise lifecycle.run_in_flight(store.workflow_id, winner, request, int(store.now()))
+
+
+def _continue(store: RunStore, request: ExecutionRequest) -> Admitted:
+    current = store.load()
+    decision = lifecycle.continue_run(
+        store.workflow_id, current, request, store.moment(), writer=new_writer(), lease=store.lease()
+    )
+    match decision:
+        case lifecycle.ServeOutcome():
+            return Admitted.OUTCOME
+        case lifecycle.IdlePoll(settled=None):
+            return Admitted.WAITING
+        case lifecycle.IdlePoll(settled=Control() as settled):
+            _take(store, settled)
+            return Admitted.WAITING
+        case lifecycle.Claim(control=claimed):
+            _take(store, claimed)
+            return Admitted.SEGMENT
+        case _:
+            raise AssertionError(f"unknown decision {decision!r}")
+
+
+def _take(store: RunStore, control: Control) -> None:
+    """Write the claim. Whoever loses it learns whether the run was replaced or only taken over."""
+    if store.replace(control):
+        return
+    current = store.load()
+    if current is None or current.run_id != control.run_id:
+        raise StaleRunError(store.workflow_id, control.run_id, current.run_id if current else None)
+    raise lifecycle.stale_attempt(store.workflow_id, "continue the run")

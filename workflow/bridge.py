@@ -1,0 +1,103 @@
+"""The one place where synchronous and asynchronous code meet.
+
+The engine's core is a coroutine whose only real awaits go through a *host*. `DirectHost` drives it straight through in the
+calling thread: no event loop, store calls inline, and async nodes on one long-lived loop thread of this process (never a loop
+per call, which breaks asyncio clients). `LoopHost` runs it on the caller's event loop, with store calls and synchronous nodes
+in threads.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from workflow.errors import WorkflowError
+
+__all__ = ["DirectHost", "Host", "LoopHost", "drive", "refuse_on_event_loop"]
+
+T = TypeVar("T")
+
+
+class Host(Protocol):
+    """Where a segment runs."""
+
+    async def blocking(self, call: Callable[[], T]) -> T:
+        """Run something that blocks: a store call, a synchronous node."""
+        ...
+
+    async def asynchronous(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a coroutine function on an event loop."""
+        ...
+
+
+class DirectHost:
+    """Everything in the calling thread, but for async nodes, which run on the process's loop thread while this one waits."""
+
+    async def blocking(self, call: Callable[[], T]) -> T:
+        """See `Host.blocking`."""
+        return call()
+
+    async def asynchronous(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """See `Host.asynchronous`."""
+        future = asyncio.run_coroutine_threadsafe(call(), _loop_thread.loop())
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+
+class LoopHost:
+    """Everything on the caller's event loop, blocking calls in threads."""
+
+    async def blocking(self, call: Callable[[], T]) -> T:
+        """See `Host.blocking`."""
+        return await asyncio.to_thread(call)
+
+    async def asynchronous(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """See `Host.asynchronous`."""
+        return await call()
+
+
+def drive(core: Coroutine[Any, Any, T]) -> T:
+    """Run a core coroutine on a `DirectHost` to its end: it never really suspends."""
+    try:
+        core.send(None)
+    except StopIteration as end:
+        return end.value
+    core.close()
+    raise WorkflowError("a synchronous run tried to suspend on an event loop: await engine calls only through their host")
+
+
+def refuse_on_event_loop(blocking: str, instead: str) -> None:
+    """Raise `WorkflowError` when a blocking call is made on a thread whose event loop it would stop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise WorkflowError(f"{blocking} would block the event loop: use `await {instead}`")
+
+
+class _LoopThread:
+    """One event loop in one daemon thread, made when first needed and anew in a forked child."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="workflow-loop", daemon=True).start()
+            return self._loop
+
+    def forget(self) -> None:
+        """After a fork: the thread is the parent's; this process makes its own."""
+        self._lock = threading.Lock()
+        self._loop = None
+
+
+_loop_thread = _LoopThread()
+os.register_at_fork(after_in_child=_loop_thread.forget)

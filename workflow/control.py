@@ -1,0 +1,178 @@
+"""The control record: the small value that says where a run stands. Its exact bytes are the fence of every write.
+
+It carries a commit counter and the random token of its writer, fresh for every claim and every transition from outside, so that
+no two writers ever produce the same bytes. Transitions return a new value.
+"""
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from workflow.interrupts import InputKind, InterruptRequest
+from workflow.status import WorkflowStatus
+
+__all__ = ["AcceptedInput", "ActiveInterrupt", "Control"]
+
+VERSION = 1
+"""Version of the stored shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedInput:
+    """The answer that ends a wait, once accepted immutable. ``payload`` is a JSON value; None for timers and deadlines."""
+
+    kind: InputKind
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveInterrupt:
+    """The one request that callers see. ``step_id`` and ``wait`` say which wait of which step asked."""
+
+    request: InterruptRequest
+    step_id: str
+    wait: str
+    input: AcceptedInput | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Where a run stands. ``lease_expires_at`` is in whole Unix seconds."""
+
+    run_id: str
+    status: WorkflowStatus
+    attempt: int
+    writer: str
+    commit: int = 0
+    lease_expires_at: int | None = None
+    next_interrupt_id: int = 1
+    interrupt: ActiveInterrupt | None = None
+    pending_steps: tuple[str, ...] = ()
+
+    @classmethod
+    def pending(cls, run_id: str, writer: str) -> Self:
+        """A run that is recorded but that nobody has begun to execute."""
+        return cls(run_id, WorkflowStatus.PENDING, 0, writer)
+
+    @classmethod
+    def started(cls, run_id: str, writer: str, lease: int | None) -> Self:
+        """A run whose first segment begins with its creation."""
+        return cls(run_id, WorkflowStatus.RUNNING, 1, writer, lease_expires_at=lease)
+
+    def claimed(self, writer: str, lease: int | None) -> Self:
+        """A new segment begins: the next attempt, with interruption and answer kept."""
+        return replace(
+            self, status=WorkflowStatus.RUNNING, attempt=self.attempt + 1, writer=writer, commit=0, lease_expires_at=lease
+        )
+
+    def committed(self, lease: int | None) -> Self:
+        """One more write of the same segment, with its lease renewed."""
+        return replace(self, commit=self.commit + 1, lease_expires_at=lease)
+
+    def with_interrupt(self, active: ActiveInterrupt) -> Self:
+        """A wait was reached; it becomes the current one."""
+        return replace(self, interrupt=active, next_interrupt_id=active.request.id + 1)
+
+    def with_input(self, active: ActiveInterrupt, accepted: AcceptedInput) -> Self:
+        """The current wait has its answer."""
+        return replace(self, interrupt=replace(active, input=accepted))
+
+    def without_interrupt(self) -> Self:
+        """The answered step has been committed."""
+        return replace(self, interrupt=None)
+
+    def suspended(self) -> Self:
+        """The segment ended in a wait, which holds no lease."""
+        return replace(self, status=WorkflowStatus.SUSPENDED, lease_expires_at=None)
+
+    def failed(self) -> Self:
+        """The segment ended in an error; interruption and accepted answer are kept for the recovery."""
+        return replace(self, status=WorkflowStatus.FAILED, lease_expires_at=None)
+
+    def completed(self) -> Self:
+        """The run ended well and is retained."""
+        return replace(self, status=WorkflowStatus.COMPLETED, lease_expires_at=None, interrupt=None, pending_steps=())
+
+    def cancelled(self, writer: str) -> Self:
+        """The run was ended from outside. The lease is kept: until it ends, its owner may still be busy."""
+        return replace(self, status=WorkflowStatus.CANCELLED, writer=writer, commit=0, interrupt=None, pending_steps=())
+
+    def lease_is_live(self, now: int) -> bool:
+        """Whether a worker holds the run at this whole second."""
+        return self.lease_expires_at is not None and self.lease_expires_at > now
+
+    def is_dead(self, now: int) -> bool:
+        """Failed, or running with an expired lease. A running record without a lease is never dead."""
+        expired = self.lease_expires_at is not None and self.lease_expires_at <= now
+        return self.status is WorkflowStatus.FAILED or (self.status is WorkflowStatus.RUNNING and expired)
+
+    @property
+    def awaits_input(self) -> bool:
+        """Whether there is a current interruption without an answer."""
+        return self.interrupt is not None and self.interrupt.input is None
+
+    @property
+    def lease_end(self) -> dt.datetime | None:
+        """The end of the lease as an aware datetime."""
+        return None if self.lease_expires_at is None else dt.datetime.fromtimestamp(self.lease_expires_at, dt.UTC)
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape: JSON values and the request itself, for the codec."""
+        return {
+            "v": VERSION,
+            "run": self.run_id,
+            "status": self.status.value,
+            "attempt": self.attempt,
+            "writer": self.writer,
+            "commit": self.commit,
+            "lease": self.lease_expires_at,
+            "nextInterrupt": self.next_interrupt_id,
+            "interrupt": self.interrupt and _interrupt_record(self.interrupt),
+            "pendingSteps": list(self.pending_steps),
+        }
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Self:
+        """The value behind a stored shape. Raises KeyError, TypeError or ValueError for any other shape."""
+        if record["v"] != VERSION:
+            raise ValueError(f"version {record['v']!r} of the control record is not known")
+        return cls(
+            run_id=_text(record["run"]),
+            status=WorkflowStatus(record["status"]),
+            attempt=_whole(record["attempt"]),
+            writer=_text(record["writer"]),
+            commit=_whole(record["commit"]),
+            lease_expires_at=None if record["lease"] is None else _whole(record["lease"]),
+            next_interrupt_id=_whole(record["nextInterrupt"]),
+            interrupt=None if record["interrupt"] is None else _interrupt(record["interrupt"]),
+            pending_steps=tuple(_text(step) for step in record["pendingSteps"]),
+        )
+
+
+def _interrupt_record(active: ActiveInterrupt) -> dict[str, Any]:
+    accepted = active.input and {"kind": active.input.kind.value, "payload": active.input.payload}
+    return {"id": active.request.id, "step": active.step_id, "wait": active.wait, "request": active.request, "input": accepted}
+
+
+def _interrupt(record: dict[str, Any]) -> ActiveInterrupt:
+    request, accepted = record["request"], record["input"]
+    if isinstance(request, InterruptRequest):
+        request = request.with_id(_whole(record["id"]))
+    return ActiveInterrupt(
+        request=request,
+        step_id=_text(record["step"]),
+        wait=_text(record["wait"]),
+        input=None if accepted is None else AcceptedInput(InputKind(accepted["kind"]), accepted["payload"]),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text expected, not {value!r}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"a whole number expected, not {value!r}")
+    return value

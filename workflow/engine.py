@@ -1,0 +1,83 @@
+"""Look at and settle runs by their workflow id alone, without the class that defined them."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+from persistence import Persistence
+from workflow import lifecycle
+from workflow.clock import Clock, SystemClock
+from workflow.ids import check_workflow_id
+from workflow.interrupts import InterruptRequest
+from workflow.serializer import JsonSerializer, Serializer
+from workflow.status import WorkflowStatus
+from workflow.store import RunStore
+
+__all__ = ["WorkflowEngine", "WorkflowRunSnapshot"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRunSnapshot:
+    """Where a run stood when it was looked at. ``start_event`` is a copy; opaque when its class is not defined here."""
+
+    workflow_id: str
+    run_id: str
+    status: WorkflowStatus
+    execution_attempt: int
+    interrupt: InterruptRequest | None
+    input_accepted: bool
+    start_event: Any
+    lease_expires_at: dt.datetime | None
+    deferred_interrupts: int
+    tag: str | None
+
+
+class WorkflowEngine:
+    """Manages runs in one store. Use the codec that their workflows use; the clock decides which leases are live."""
+
+    def __init__(self, persistence: Persistence, serializer: Serializer | None = None, *, clock: Clock | None = None) -> None:
+        self._persistence = persistence
+        self._serializer = serializer or JsonSerializer()
+        self._clock = clock or SystemClock()
+
+    def inspect(self, workflow_id: str) -> WorkflowRunSnapshot | None:
+        """The current run, or None. Writes nothing."""
+        store = self._store(workflow_id)
+        control = store.load()
+        if control is None:
+            return None
+        active = control.interrupt
+        return WorkflowRunSnapshot(
+            workflow_id=workflow_id,
+            run_id=control.run_id,
+            status=control.status,
+            execution_attempt=control.attempt,
+            interrupt=active.request if active else None,
+            input_accepted=active is not None and active.input is not None,
+            start_event=store.ignition.start_event,
+            lease_expires_at=control.lease_end,
+            deferred_interrupts=len(control.pending_steps),
+            tag=store.ignition.tag,
+        )
+
+    def abandon(self, workflow_id: str, run_id: str | None = None, execution_attempt: int | None = None) -> bool:
+        """Discard a run that nobody executes. False when there is none (a refusal when one was named)."""
+        store = self._store(workflow_id)
+        control = store.load()
+        if not lifecycle.abandon(workflow_id, control, run_id, execution_attempt, int(store.now())):
+            return False
+        self._delete(store)
+        return True
+
+    def acknowledge(self, workflow_id: str, run_id: str) -> None:
+        """Forget a retained run: its outcome has been received."""
+        store = self._store(workflow_id)
+        lifecycle.acknowledge(workflow_id, store.load(), run_id)
+        self._delete(store)
+
+    def _store(self, workflow_id: str) -> RunStore:
+        return RunStore(self._persistence, self._serializer, check_workflow_id(workflow_id), self._clock)
+
+    def _delete(self, store: RunStore) -> None:
+        if not store.delete():
+            raise lifecycle.conflict(store.workflow_id)

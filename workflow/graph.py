@@ -1,0 +1,156 @@
+"""Which node handles which event: read off the nodes' annotations and checked before the first one runs.
+
+Events route by exact class. A node takes an event, the state and, if it likes, the resources; its return type lists the events
+that may follow. What cannot route is a `GraphError` that names node and parameter.
+"""
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Union, cast
+
+from workflow.errors import GraphError, WorkflowError
+from workflow.events import Event
+from workflow.resources import WorkflowResources
+from workflow.state import WorkflowState
+
+__all__ = ["Graph", "NodeSpec", "build_graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One node as the engine calls it."""
+
+    call: Callable[..., Any]
+    step_name: str
+    handles: type[Event]
+    returns: tuple[type[Event], ...]
+    takes_resources: bool
+    is_async: bool
+
+    def arguments(self, event: Event, state: WorkflowState, resources: WorkflowResources) -> tuple[Any, ...]:
+        """What to call the node with."""
+        return (event, state, resources) if self.takes_resources else (event, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The nodes by the event class that each handles."""
+
+    nodes: dict[type[Event], NodeSpec]
+
+    def node_for(self, event: Event) -> NodeSpec:
+        """The node for this event. Raises `WorkflowError` when no node handles its exact class."""
+        spec = self.nodes.get(type(event))
+        if spec is None:
+            raise WorkflowError(f"no node handles {type(event).__qualname__}: add a node whose first parameter has this type")
+        return spec
+
+
+def build_graph(
+    nodes: Iterable[Callable[..., Any]], start: type[Event], state: type[WorkflowState], resources: type[WorkflowResources]
+) -> Graph:
+    """The checked graph for a start event and the classes that the workflow provides. Raises `GraphError`."""
+    handlers: dict[type[Event], NodeSpec] = {}
+    names: set[str] = set()
+    for node in nodes:
+        spec = _spec(node, state, resources)
+        if spec.handles in handlers:
+            other = handlers[spec.handles].step_name
+            raise GraphError(f"a handler for {spec.handles.__qualname__} already exists: {other!r} and {spec.step_name!r}")
+        if spec.step_name in names:
+            raise GraphError(f"two nodes have the step name {spec.step_name!r}: give one of them another `step_name`")
+        names.add(spec.step_name)
+        handlers[spec.handles] = spec
+    if start not in handlers:
+        raise GraphError(f"no node handles the start event {start.__qualname__}: add one, or start with another event")
+    return Graph(handlers)
+
+
+def _spec(node: Callable[..., Any], state: type[WorkflowState], resources: type[WorkflowResources]) -> NodeSpec:
+    name = _step_name(node)
+    function = node if inspect.isroutine(node) else type(node).__call__
+    parameters = [
+        parameter
+        for parameter in inspect.signature(node).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if not 2 <= len(parameters) <= 3:
+        raise GraphError(
+            f"node {name!r} takes {len(parameters)} parameters: it needs (event, state) or (event, state, resources)"
+        )
+    hints = _hints(function, name)
+    _check_provided(name, parameters[1].name, hints, WorkflowState, state, "state")
+    if len(parameters) == 3:
+        _check_provided(name, parameters[2].name, hints, WorkflowResources, resources, "resources")
+    return NodeSpec(
+        call=node,
+        step_name=name,
+        handles=_handled(name, parameters[0].name, hints),
+        returns=_returned(name, hints),
+        takes_resources=len(parameters) == 3,
+        is_async=inspect.iscoroutinefunction(function),
+    )
+
+
+def _step_name(node: Callable[..., Any]) -> str:
+    named = getattr(node, "step_name", None)
+    if isinstance(named, str):
+        return named
+    return cast(str, getattr(node, "__qualname__", None) or type(node).__qualname__)
+
+
+def _hints(function: Any, name: str) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function)
+    except NameError as trouble:
+        raise GraphError(
+            f"node {name!r} has an annotation that cannot be resolved ({trouble}): import its class outside `if TYPE_CHECKING:`"
+        ) from trouble
+    except TypeError as trouble:
+        raise GraphError(f"node {name!r} is not callable as a node: {trouble}") from trouble
+
+
+def _handled(name: str, parameter: str, hints: dict[str, Any]) -> type[Event]:
+    """The event class of the first parameter: one concrete class, or that or None."""
+    if parameter not in hints:
+        raise GraphError(f"node {name!r}, parameter {parameter!r}: annotate it with the event class that the node handles")
+    classes = [option for option in _options(hints[parameter]) if option is not type(None)]
+    if len(classes) != 1 or not _is_event(classes[0]):
+        raise GraphError(f"node {name!r}, parameter {parameter!r}: it must be one event class, not {hints[parameter]}")
+    event = cast(type[Event], classes[0])
+    if event is Event or inspect.isabstract(event):
+        raise GraphError(f"node {name!r}, parameter {parameter!r}: {event.__qualname__} is abstract, nothing could route to it")
+    return event
+
+
+def _returned(name: str, hints: dict[str, Any]) -> tuple[type[Event], ...]:
+    if "return" not in hints:
+        raise GraphError(f"node {name!r}: annotate its return type with the events that may follow")
+    options = [option for option in _options(hints["return"]) if option is not type(None)]
+    if not options or not all(_is_event(option) for option in options):
+        raise GraphError(f"node {name!r}: its return type must be one or more event classes, not {hints['return']}")
+    return tuple(cast(type[Event], option) for option in options)
+
+
+def _check_provided(name: str, parameter: str, hints: dict[str, Any], root: type, provided: type, what: str) -> None:
+    needed = hints.get(parameter)
+    if not isinstance(needed, type) or not issubclass(needed, root):
+        raise GraphError(f"node {name!r}, parameter {parameter!r}: annotate it with a subclass of {root.__name__}")
+    if not issubclass(provided, needed):
+        raise GraphError(
+            f"node {name!r}, parameter {parameter!r}: it needs {needed.__qualname__}, but the workflow provides "
+            f"{provided.__qualname__} as its {what}"
+        )
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    if typing.get_origin(annotation) in (Union, types.UnionType):
+        return typing.get_args(annotation)
+    return (annotation,)
+
+
+def _is_event(option: Any) -> bool:
+    return isinstance(option, type) and issubclass(option, Event)

@@ -1,0 +1,80 @@
+"""What the due index may know of a run, so that schedulers and listings need not read it.
+
+The summary is JSON: which run, which attempt, the step it is at, and how often a hint has been sent without anything moving.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self, cast
+
+from persistence import IndexEntry, PersistenceError
+from workflow.control import Control
+from workflow.status import WorkflowStatus
+
+__all__ = ["HINT_DELAY", "MAX_HINT_DELAY", "RunSummary", "entry_of", "hinted"]
+
+HINT_DELAY = 5
+"""Seconds after ignition in which the first hint is expected to arrive."""
+MAX_HINT_DELAY = 60
+"""Seconds between hints at most, so that a backlog is not hinted again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """The summary of one index entry."""
+
+    run_id: str
+    attempt: int
+    step: str = ""
+    hints: int = 0
+
+    @classmethod
+    def of(cls, entry: IndexEntry) -> Self:
+        """The summary in an index entry of a run. Raises `PersistenceError` when it holds none."""
+        try:
+            stored = cast(dict[str, Any], json.loads(entry.summary))
+            return cls(**stored)
+        except (ValueError, TypeError) as trouble:
+            raise PersistenceError(
+                f"the index entry of workflow {entry.partition!r} is corrupt: {entry.summary!r}"
+            ) from trouble
+
+    def to_text(self) -> str:
+        """The stored text."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+
+def entry_of(
+    workflow_id: str, control: Control, *, name: str, tag: str | None, step: str, now: float, retain_until: float | None = None
+) -> IndexEntry:
+    """The entry that belongs to a control record; ``retain_until`` says when a kept result may be forgotten."""
+    return IndexEntry(
+        partition=workflow_id,
+        due=_due(control, now, retain_until),
+        name=name,
+        status=control.status.value,
+        tag=tag,
+        summary=RunSummary(control.run_id, control.attempt, step).to_text(),
+    )
+
+
+def _due(control: Control, now: float, retain_until: float | None) -> float | None:
+    match control.status:
+        case WorkflowStatus.PENDING:
+            return now + HINT_DELAY
+        case WorkflowStatus.RUNNING:
+            return control.lease_expires_at
+        case WorkflowStatus.SUSPENDED if control.awaits_input and control.interrupt is not None:
+            deadline = control.interrupt.request.deadline
+            return None if deadline is None else deadline.timestamp()
+        case WorkflowStatus.COMPLETED | WorkflowStatus.CANCELLED:
+            return retain_until
+        case _:
+            return None
+
+
+def hinted(entry: IndexEntry, now: float) -> IndexEntry:
+    """The entry after one more hint: due again later, with a delay that doubles up to `MAX_HINT_DELAY`."""
+    summary = RunSummary.of(entry)
+    delay = min(HINT_DELAY * 2**summary.hints, MAX_HINT_DELAY)
+    return replace(entry, due=now + delay, summary=replace(summary, hints=summary.hints + 1).to_text())

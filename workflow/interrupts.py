@@ -1,0 +1,200 @@
+"""What a run may wait for: a person, an event, a moment.
+
+The set of types is closed, since each is something that a platform must be able to do. The classes are open: subclass one to
+carry more portable fields, and to check answers in `InterruptRequest.validate_input`.
+"""
+
+import datetime as dt
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, PrivateAttr
+
+from workflow.errors import WorkflowError
+from workflow.registry import register_type
+
+__all__ = [
+    "Action",
+    "ApprovalRequest",
+    "InputKind",
+    "InterruptRequest",
+    "InterruptType",
+    "SleepUntilRequest",
+    "WaitForEventRequest",
+]
+
+
+class InterruptType(enum.Enum):
+    """What a platform must provide: a subscription, or a timer."""
+
+    WAIT_FOR_EVENT = "wait_for_event"
+    SLEEP_UNTIL = "sleep_until"
+
+
+class InputKind(enum.Enum):
+    """How a wait ended: an event arrived, its timer fired, or its deadline passed."""
+
+    EVENT = "event"
+    TIMER = "timer"
+    EXPIRED = "expired"
+
+
+class InterruptRequest(BaseModel, ABC):
+    """The portable description of a pause. The engine gives it an id, unique and rising within its run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    _id: int | None = PrivateAttr(default=None)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Make the class known to the codec."""
+        super().__pydantic_init_subclass__(**kwargs)
+        register_type(cls)
+
+    @property
+    def id(self) -> int:
+        """The engine's number. Raises `WorkflowError` before the run is suspended on this request."""
+        if self._id is None:
+            raise WorkflowError("this request has no id yet: the engine gives one when the run suspends")
+        return self._id
+
+    def with_id(self, number: int) -> Self:
+        """A copy that bears this id. For the engine."""
+        copy = self.model_copy()
+        copy._id = number
+        return copy
+
+    @property
+    @abstractmethod
+    def type(self) -> InterruptType:
+        """What a platform must provide."""
+
+    @property
+    @abstractmethod
+    def deadline(self) -> dt.datetime | None:
+        """When the wait ends by itself, if ever."""
+
+    @abstractmethod
+    def coordinates(self) -> dict[str, Any]:
+        """The fields by which a platform recognises what ends the wait, as JSON values."""
+
+    def metadata(self) -> dict[str, Any]:
+        """Further fields for presentation, as JSON values. Override it in subclasses."""
+        return {}
+
+    def validate_input(self, kind: InputKind, payload: Any, now: dt.datetime) -> None:  # noqa: ARG002 - for subclasses
+        """Raise ValueError, saying why, when this cannot end the wait."""
+        due = self.deadline is not None and int(self.deadline.timestamp()) <= int(now.timestamp())
+        if kind is not InputKind.EVENT and not due:
+            raise ValueError(f"the time of this wait ({self.deadline}) has not come")
+
+    def to_json(self) -> dict[str, Any]:
+        """The request as JSON values, for queues and people."""
+        return {"interruptId": self.id, "type": self.type.value, **self.coordinates(), **self.metadata()}
+
+
+class WaitForEventRequest(InterruptRequest):
+    """Wait until an event of this name is delivered, or until ``expires_at``.
+
+    ``since`` is where on the bus a subscription reads from; ``match`` names payload keys and the values they must have.
+    """
+
+    event_name: str
+    expires_at: AwareDatetime | None = None
+    since: str | None = None
+    match: Mapping[str, Any] | None = None
+
+    def __init__(
+        self,
+        event_name: str,
+        expires_at: dt.datetime | None = None,
+        since: str | None = None,
+        match: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> None:
+        super().__init__(**{"event_name": event_name, "expires_at": expires_at, "since": since, "match": match, **fields})
+
+    @property
+    def type(self) -> InterruptType:
+        """See `InterruptRequest.type`."""
+        return InterruptType.WAIT_FOR_EVENT
+
+    @property
+    def deadline(self) -> dt.datetime | None:
+        """See `InterruptRequest.deadline`."""
+        return self.expires_at
+
+    def coordinates(self) -> dict[str, Any]:
+        """See `InterruptRequest.coordinates`."""
+        return {"eventName": self.event_name, "expiresAt": self.expires_at and self.expires_at.isoformat()}
+
+    def validate_input(self, kind: InputKind, payload: Any, now: dt.datetime) -> None:
+        """An event, or its deadline if it has one that has passed."""
+        if kind is InputKind.TIMER:
+            raise ValueError(f"this run waits for the event {self.event_name!r}, not for a timer")
+        super().validate_input(kind, payload, now)
+
+
+class SleepUntilRequest(InterruptRequest):
+    """Wait until a moment."""
+
+    wake_at: AwareDatetime
+
+    def __init__(self, wake_at: dt.datetime, **fields: Any) -> None:
+        super().__init__(**{"wake_at": wake_at, **fields})
+
+    @property
+    def type(self) -> InterruptType:
+        """See `InterruptRequest.type`."""
+        return InterruptType.SLEEP_UNTIL
+
+    @property
+    def deadline(self) -> dt.datetime:
+        """See `InterruptRequest.deadline`."""
+        return self.wake_at
+
+    def coordinates(self) -> dict[str, Any]:
+        """See `InterruptRequest.coordinates`."""
+        return {"wakeAt": self.wake_at.isoformat()}
+
+    def validate_input(self, kind: InputKind, payload: Any, now: dt.datetime) -> None:
+        """Only its own timer, and only when it is due."""
+        if kind is not InputKind.TIMER:
+            raise ValueError(f"this run sleeps until {self.wake_at.isoformat()} and takes no answer")
+        super().validate_input(kind, payload, now)
+
+
+class Action(BaseModel):
+    """One thing that a person is asked to decide."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    name: str
+    description: str = ""
+
+    def __init__(self, id: str, name: str, description: str = "") -> None:  # noqa: A002 - the promised name
+        super().__init__(id=id, name=name, description=description)
+
+
+register_type(Action)
+
+
+class ApprovalRequest(WaitForEventRequest):
+    """Ask a person to approve ``actions``. The answer is the event ``approval``; its shape is a matter of node and caller."""
+
+    message: str
+    actions: tuple[Action, ...] = ()
+
+    def __init__(
+        self, message: str, actions: Sequence[Action] = (), expires_at: dt.datetime | None = None, **fields: Any
+    ) -> None:
+        given: dict[str, Any] = {"message": message, "actions": tuple(actions), **fields}
+        super().__init__("approval", expires_at, **given)
+
+    def metadata(self) -> dict[str, Any]:
+        """See `InterruptRequest.metadata`."""
+        return {"message": self.message, "actions": [action.model_dump() for action in self.actions]}

@@ -1,0 +1,57 @@
+"""What each step changed in the state: the first record holds all of it, later ones only the difference.
+
+A run of ten thousand steps therefore writes, for each, what that step changed. A single value that grows is written whole
+each time it grows.
+"""
+
+from typing import Any, TypeVar
+
+from workflow.records import StateChange
+from workflow.serializer import Serializer
+from workflow.state import WorkflowState
+
+__all__ = ["StateJournal", "apply_change", "whole_state"]
+
+StateT = TypeVar("StateT", bound=WorkflowState)
+
+
+class StateJournal:
+    """Knows the state as the records hold it, key by key, and finds what is new."""
+
+    def __init__(self, serializer: Serializer) -> None:
+        self._serializer = serializer
+        self._recorded: dict[str, bytes] | None = None
+
+    def change(self, state: WorkflowState) -> StateChange:
+        """What to record of this state now. From here on the records are taken to hold it."""
+        values = state.all()
+        encoded = {key: self._serializer.dumps(value) for key, value in values.items()}
+        before, self._recorded = self._recorded, encoded
+        if before is None:
+            return StateChange(values, whole=True)
+        changed = {key: values[key] for key, data in encoded.items() if before.get(key) != data}
+        return StateChange(changed, removed=tuple(key for key in before if key not in encoded))
+
+    def replay(self, state: WorkflowState, change: StateChange) -> None:
+        """Bring the state to where a recorded step left it."""
+        apply_change(state, change)
+        before = {} if change.whole or self._recorded is None else self._recorded
+        kept = {key: data for key, data in before.items() if key not in change.removed}
+        self._recorded = {**kept, **{key: self._serializer.dumps(value) for key, value in change.values.items()}}
+
+
+def whole_state(state: WorkflowState) -> StateChange:
+    """All of a state, for records that stand alone."""
+    return StateChange(state.all(), whole=True)
+
+
+def apply_change(state: StateT, change: StateChange) -> StateT:
+    """Apply a recorded change to a state and return it. A field that the class no longer has becomes a further key."""
+    gone: Any = set(change.removed)
+    if change.whole:
+        gone |= {key for key in state.all() if key not in type(state).model_fields and key not in change.values}
+    for key in gone:
+        state.delete(key)
+    for key, value in change.values.items():
+        state.set(key, value)
+    return state

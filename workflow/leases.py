@@ -1,0 +1,103 @@
+"""One thread per process keeps the leases of running segments alive, however busy their nodes are.
+
+A heap holds, for each running segment, when its lease is to be extended next: at a third of its length. A segment whose node
+runs longer than its ``node_timeout`` is extended no more, so that a hung node cannot hold a run for ever. A lease that has been
+lost is never revived.
+"""
+
+import heapq
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from persistence import PersistenceError
+from workflow.store import RunStore
+
+__all__ = ["LeaseRenewer", "Renewal", "renewer"]
+
+RENEWALS_PER_LEASE = 3
+
+
+@dataclass(slots=True)
+class Renewal:
+    """The renewal of one segment's lease. Durations are in seconds, on the renewer's monotonic clock."""
+
+    store: RunStore | None
+    every: float
+    node_timeout: float
+    node_began: float
+
+    def due_store(self, now: float) -> RunStore | None:
+        """The store whose lease is to be extended, or None when it is to be left alone from now on."""
+        return None if now - self.node_began > self.node_timeout else self.store
+
+
+@dataclass(order=True, slots=True)
+class _Turn:
+    at: float
+    number: int
+    renewal: Renewal = field(compare=False)
+
+
+class LeaseRenewer:
+    """Extends leases in one background thread, which starts with the first renewal."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._numbers = itertools.count()
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop everything: in a forked child the segments and the thread are the parent's."""
+        self._changed = threading.Condition()
+        self._turns: list[_Turn] = []
+        self._running = False
+
+    def keep(self, store: RunStore, lease_timeout: float, node_timeout: float) -> Renewal:
+        """Begin to renew a segment's lease."""
+        renewal = Renewal(store, lease_timeout / RENEWALS_PER_LEASE, node_timeout, self._monotonic())
+        with self._changed:
+            self._schedule(renewal)
+            if not self._running:
+                self._running = True
+                threading.Thread(target=self._run, name="workflow-leases", daemon=True).start()
+        return renewal
+
+    def node_begins(self, renewal: Renewal) -> None:
+        """A node of this segment begins: its time is counted from here."""
+        renewal.node_began = self._monotonic()
+
+    def release(self, renewal: Renewal) -> None:
+        """Stop renewing: the segment has ended. Its turn may stay in the heap for a while, its records do not."""
+        renewal.store = None
+
+    def _schedule(self, renewal: Renewal) -> None:
+        heapq.heappush(self._turns, _Turn(self._monotonic() + renewal.every, next(self._numbers), renewal))
+        self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                wait = self._turns[0].at - self._monotonic() if self._turns else None
+                if wait is None or wait > 0:
+                    self._changed.wait(wait)
+                    continue
+                renewal = heapq.heappop(self._turns).renewal
+            store = renewal.due_store(self._monotonic())
+            if store is not None and self._extend(store):
+                with self._changed:
+                    self._schedule(renewal)
+
+    def _extend(self, store: RunStore) -> bool:
+        """Whether to go on with this lease. While the store does not answer, it is tried again until the lease has ended."""
+        try:
+            return store.renew()
+        except PersistenceError:
+            return True
+
+
+renewer = LeaseRenewer()
+os.register_at_fork(after_in_child=renewer.forget)

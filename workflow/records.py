@@ -1,0 +1,168 @@
+"""The records of a run in its partition: their keys and their stored shapes.
+
+key                          what                                                       written
+__control                    where the run stands; its bytes are the fence              with every write
+__ignition                   what the run was started with, for its whole life          with the first control
+<run>/<step>                 a settled step: the event it returned, the state it left   when a node returns
+<run>/<step>::<name>         a memo                                                     inside the node
+<run>/<step>::__answer.<h>   the answer of one wait of that step                        with the next write after it is used
+<run>/__checkpoint           the state as it stood when the run was suspended           with the suspension
+<run>/__outcome              the final state and result of a retained run               with completion
+
+Every shape carries its version in ``v``. The first step record holds the whole state, later ones what changed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Self
+
+from persistence import PersistenceError
+from workflow.events import Event
+
+__all__ = [
+    "ANSWER_PREFIX",
+    "CONTROL",
+    "IGNITION",
+    "Answer",
+    "Ignition",
+    "Outcome",
+    "StateChange",
+    "StepRecord",
+    "answer_name",
+    "checkpoint_key",
+    "memo_key",
+    "outcome_key",
+    "step_key",
+]
+
+CONTROL = "__control"
+IGNITION = "__ignition"
+ANSWER_PREFIX = "__answer."
+VERSION = 1
+"""Version of all shapes here."""
+
+
+def step_key(run_id: str, step_id: str) -> str:
+    """Where a settled step is kept."""
+    return f"{run_id}/{step_id}"
+
+
+def memo_key(run_id: str, step_id: str, name: str) -> str:
+    """Where a memo of a step is kept."""
+    return f"{run_id}/{step_id}::{name}"
+
+
+def answer_name(wait: str) -> str:
+    """The memo name under which the answer of one wait is kept; ``wait`` is its identity within the step."""
+    return f"{ANSWER_PREFIX}{sha256(wait.encode()).hexdigest()[:32]}"
+
+
+def checkpoint_key(run_id: str) -> str:
+    """Where the state of a suspended run is kept."""
+    return f"{run_id}/__checkpoint"
+
+
+def outcome_key(run_id: str) -> str:
+    """Where the outcome of a retained run is kept."""
+    return f"{run_id}/__outcome"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignition:
+    """What a run was started with."""
+
+    run_id: str
+    start_event: Any
+    name: str
+    tag: str | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape."""
+        return {"v": VERSION, "run": self.run_id, "event": self.start_event, "name": self.name, "tag": self.tag}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The value behind a stored shape."""
+        _check_version(record)
+        return cls(record["run"], record["event"], record["name"], record["tag"])
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """What a step did to the state. ``whole`` says that ``values`` is all there is."""
+
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    removed: tuple[str, ...] = ()
+    whole: bool = False
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape."""
+        return {"set": self.values, "removed": list(self.removed), "whole": self.whole}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The value behind a stored shape."""
+        return cls(dict(record["set"]), tuple(record["removed"]), bool(record["whole"]))
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A settled step."""
+
+    event: Event
+    state: StateChange
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape."""
+        return {"v": VERSION, "event": self.event, "state": self.state.to_record()}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The value behind a stored shape."""
+        _check_version(record)
+        event = record["event"]
+        if not isinstance(event, Event):
+            raise TypeError(f"the event {event!r} is not defined in this program: import its module, or drain old runs first")
+        return cls(event, StateChange.from_record(record["state"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How one wait ended, kept so that a node that runs again gets it again."""
+
+    payload: Any
+    timed_out: bool = False
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape."""
+        return {"v": VERSION, "payload": self.payload, "timedOut": self.timed_out}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The value behind a stored shape."""
+        _check_version(record)
+        return cls(record["payload"], bool(record["timedOut"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of a retained run."""
+
+    state: StateChange
+    result: Any
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape."""
+        return {"v": VERSION, "state": self.state.to_record(), "result": self.result}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The value behind a stored shape."""
+        _check_version(record)
+        return cls(StateChange.from_record(record["state"]), record["result"])
+
+
+def _check_version(record: Mapping[str, Any]) -> None:
+    if record["v"] != VERSION:
+        raise PersistenceError(f"version {record['v']!r} of this record is not known: use the release that wrote it")

@@ -1,0 +1,148 @@
+"""What a caller asks the engine to do with a run: an immutable value, captured when it is made, fit for a queue."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Self, cast
+
+from workflow.errors import InputTranslationError, WorkflowError
+from workflow.events import Event
+from workflow.ids import check_run_id
+from workflow.serializer import JsonSerializer
+
+__all__ = ["ExecutionRequest", "canonical_json"]
+
+
+def canonical_json(payload: Any) -> str:
+    """The text by which two answers are equal: keys sorted, order of lists and types of numbers significant.
+
+    Raises `InputTranslationError` for what is no JSON (NaN and infinities, sets, keys that are no text).
+    """
+    try:
+        text = json.dumps(payload, sort_keys=True, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as trouble:
+        raise InputTranslationError(f"the answer is no JSON ({trouble}): send plain JSON values") from trouble
+    if not _has_text_keys(payload):
+        raise InputTranslationError("the answer has keys that are no text: send plain JSON values")
+    return text
+
+
+def _has_text_keys(payload: Any) -> bool:
+    if isinstance(payload, dict):
+        held = cast(dict[Any, Any], payload)
+        return all(isinstance(key, str) and _has_text_keys(value) for key, value in held.items())
+    if isinstance(payload, list | tuple):
+        return all(_has_text_keys(item) for item in cast(list[Any], payload))
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRequest:
+    """Made by `start`, `resume` or `signal`; every read of its input gives a detached copy."""
+
+    kind: str
+    run_id: str | None = None
+    recover_failed: bool = False
+    tag: str | None = None
+    expected_attempt: int | None = None
+    expected_interrupt_id: int | None = None
+    signal_name: str | None = None
+    _event: Event | None = field(default=None, repr=False)
+    _payload: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def start(
+        cls, event: Event | None = None, *, run_id: str | None = None, recover_failed: bool = False, tag: str | None = None
+    ) -> Self:
+        """A fresh input, optionally under a run id that the caller reserves. Without an event the definition's own is used.
+
+        A reserved start never replaces another run. With ``recover_failed`` it continues its own dead or pending run.
+        """
+        if run_id is not None:
+            check_run_id(run_id)
+        captured = event.model_copy(deep=True) if event is not None else None
+        return cls("start", run_id=run_id, recover_failed=recover_failed, tag=tag, _event=captured)
+
+    @classmethod
+    def resume(
+        cls,
+        payload: Any = None,
+        *,
+        expected_run_id: str | None = None,
+        expected_execution_attempt: int | None = None,
+        expected_interrupt_id: int | None = None,
+    ) -> Self:
+        """Continue a run. None brings no answer (recovery, due timer, retained outcome); anything else, ``{}`` too, is one."""
+        return cls(
+            "resume",
+            run_id=expected_run_id,
+            expected_attempt=expected_execution_attempt,
+            expected_interrupt_id=expected_interrupt_id,
+            _payload=None if payload is None else canonical_json(payload),
+        )
+
+    @classmethod
+    def signal(
+        cls, name: str, payload: Any = None, *, expected_run_id: str | None = None, expected_interrupt_id: int | None = None
+    ) -> Self:
+        """Answer the current wait, which must be for the event ``name``. Without a payload the node receives ``{}``."""
+        return cls(
+            "signal",
+            run_id=expected_run_id,
+            expected_interrupt_id=expected_interrupt_id,
+            signal_name=name,
+            _payload=canonical_json({} if payload is None else payload),
+        )
+
+    @property
+    def event(self) -> Event | None:
+        """The start event, a copy of its own."""
+        return None if self._event is None else self._event.model_copy(deep=True)
+
+    @property
+    def has_payload(self) -> bool:
+        """Whether the request brings an answer."""
+        return self._payload is not None
+
+    @property
+    def payload(self) -> Any:
+        """The answer, a copy of its own; None without one."""
+        return None if self._payload is None else json.loads(self._payload)
+
+    def to_json(self) -> str:
+        """The request as text for a queue."""
+        codec = JsonSerializer()
+        stored = {
+            "kind": self.kind,
+            "run": self.run_id,
+            "recoverFailed": self.recover_failed,
+            "tag": self.tag,
+            "attempt": self.expected_attempt,
+            "interrupt": self.expected_interrupt_id,
+            "signal": self.signal_name,
+            "event": self._event,
+            "payload": self._payload,
+        }
+        return codec.dumps(stored).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The request behind such a text. Raises `WorkflowError` for any other."""
+        stored = JsonSerializer().loads(text.encode())
+        try:
+            held = cast(dict[str, Any], stored)
+            event = held["event"]
+            if event is not None and not isinstance(event, Event):
+                raise TypeError(f"its event {event!r} is not defined in this program")
+            return cls(
+                held["kind"],
+                run_id=held["run"],
+                recover_failed=held["recoverFailed"],
+                tag=held["tag"],
+                expected_attempt=held["attempt"],
+                expected_interrupt_id=held["interrupt"],
+                signal_name=held["signal"],
+                _event=event,
+                _payload=held["payload"],
+            )
+        except (KeyError, TypeError) as trouble:
+            raise WorkflowError(f"this is no execution request: {trouble}") from trouble

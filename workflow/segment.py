@@ -1,0 +1,212 @@
+"""A segment: one admitted execution, from its claim until the run suspends, fails or completes.
+
+The core is one coroutine. It replays the recorded steps, calls the node of the next one, and commits each step with one fenced
+write; the write that settles the run carries the last step. Decisions live in `workflow.lifecycle`, bytes in `workflow.store`.
+"""
+
+import itertools
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
+
+from workflow.bridge import Host
+from workflow.context import StepContext, Suspension, entered
+from workflow.control import Control
+from workflow.errors import GraphError, WorkflowError
+from workflow.events import Event, StopEvent
+from workflow.graph import Graph, NodeSpec
+from workflow.journal import StateJournal, whole_state
+from workflow.leases import Renewal, renewer
+from workflow.records import Outcome, StepRecord, checkpoint_key, outcome_key, step_key
+from workflow.resources import WorkflowResources
+from workflow.serializer import Serializer
+from workflow.settled import execution_of
+from workflow.state import WorkflowState
+from workflow.status import WorkflowStatus
+from workflow.store import RunStore
+
+__all__ = ["Plan", "Segment"]
+
+StateT = TypeVar("StateT", bound=WorkflowState)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[StateT]):
+    """What a segment needs of a workflow, resolved when the segment begins and kept for its length."""
+
+    make_resources: Callable[[], WorkflowResources]
+    build: Callable[[type[Event], WorkflowState, WorkflowResources], Graph]
+    seed: Callable[[], StateT]
+    serializer: Serializer
+    lease_renewal: bool
+    node_timeout: float
+    max_steps: int | None
+    retain_completion: bool
+    retain_for: float | None
+
+
+class Segment(Generic[StateT]):
+    """Executes one claimed run to its next settlement."""
+
+    def __init__(self, plan: Plan[StateT], store: RunStore, host: Host) -> None:
+        self._plan = plan
+        self._store = store
+        self._host = host
+        self._journal = StateJournal(plan.serializer)
+        self._renewal: Renewal | None = None
+        self._state: StateT | None = None
+
+    async def run(self) -> StateT:
+        """The state in which the run was settled. A failure marks the run failed and is raised as it is."""
+        self._keep_lease()
+        try:
+            return await self._execute()
+        except BaseException:
+            # Whatever ends a segment early, a cancelled task and Ctrl-C too, must not leave the run looking alive.
+            await self._host.blocking(self._mark_failed)
+            raise
+        finally:
+            if self._renewal is not None:
+                renewer.release(self._renewal)
+            self._store.close()
+
+    async def _execute(self) -> StateT:
+        state = self._plan.seed()
+        resources = await self._host.blocking(self._plan.make_resources)
+        event = self._start_event()
+        graph = self._plan.build(type(event), state, resources)
+        async with self._opened(resources):
+            return await self._traverse(graph, event, state, resources)
+
+    def _start_event(self) -> Event:
+        event = self._store.ignition.start_event
+        if not isinstance(event, Event):
+            raise WorkflowError(f"the start event {event!r} is not defined in this program: import the module that defines it")
+        return event
+
+    # --- the path -----------------------------------------------------------------------------------------------------------
+
+    async def _traverse(self, graph: Graph, event: Event, state: StateT, resources: WorkflowResources) -> StateT:
+        for index in itertools.count():
+            self._check_budget(index)
+            spec = graph.node_for(event)
+            step_id = f"{spec.step_name}-{index}"
+            recorded = self._store.read(step_key(self._store.control.run_id, step_id), StepRecord.from_record)
+            if recorded is not None:
+                self._journal.replay(state, recorded.state)
+                event = recorded.event
+                continue
+            step = self._begin(step_id, state)
+            returned = await self._call(spec, step, event, state, resources)
+            settled = await self._host.blocking(partial(self._record, graph, step, state, returned))
+            if settled is not None:
+                return settled
+            event = cast(Event, returned)
+        raise AssertionError("unreachable: the count has no end")
+
+    def _check_budget(self, index: int) -> None:
+        budget = self._plan.max_steps
+        if budget is not None and index >= budget:
+            raise WorkflowError(f"the run exceeded its budget of {budget} steps: raise `max_steps`, then run() continues it")
+
+    def _begin(self, step_id: str, state: StateT) -> StepContext:
+        active = self._store.control.interrupt
+        answered = active if active is not None and active.step_id == step_id else None
+        state.stamped(execution_of(self._store, WorkflowStatus.RUNNING))
+        if self._renewal is not None:
+            renewer.node_begins(self._renewal)
+        return StepContext(self._store, step_id, answered)
+
+    async def _call(
+        self, spec: NodeSpec, step: StepContext, event: Event, state: StateT, resources: WorkflowResources
+    ) -> Event | None:
+        """Call the node. None when it has reached a wait."""
+        arguments = spec.arguments(event, state, resources)
+        try:
+            with entered(step):
+                if spec.is_async:
+                    returned = await self._host.asynchronous(lambda: spec.call(*arguments))
+                else:
+                    returned = await self._host.blocking(lambda: spec.call(*arguments))
+        except Suspension:
+            return None
+        if step.suspended_on is not None:
+            raise WorkflowError(
+                f"node {spec.step_name!r} swallowed its own suspension: an `except:` around a wait must let it pass"
+            )
+        if not isinstance(returned, Event):
+            raise GraphError(f"node {spec.step_name!r} returned {type(returned).__qualname__}: it must return an event")
+        return returned
+
+    # --- recording ----------------------------------------------------------------------------------------------------------
+
+    def _record(self, graph: Graph, step: StepContext, state: StateT, returned: Event | None) -> StateT | None:
+        """Write what the node did. The state when that settles the run, None when the path goes on."""
+        if returned is None:
+            return self._suspend(step, state)
+        if isinstance(returned, StopEvent):
+            return self._complete(step, state, returned)
+        self._commit(graph, step, state, returned)
+        return None
+
+    def _commit(self, graph: Graph, step: StepContext, state: StateT, event: Event) -> None:
+        following = graph.nodes.get(type(event))
+        self._store.step = following.step_name if following else ""
+        record = StepRecord(event, self._journal.change(state)).to_record()
+        key = step_key(self._store.control.run_id, step.step_id)
+        self._store.commit({**step.unsaved, key: record}, partial(_without_answer_of, step.step_id))
+
+    def _suspend(self, step: StepContext, state: StateT) -> StateT:
+        active = step.suspended_on
+        if active is None:
+            raise WorkflowError("a node raised the engine's own suspension signal: use interrupt() and its kin")
+        records = {**step.unsaved, checkpoint_key(self._store.control.run_id): whole_state(state).to_record()}
+        self._store.commit(records, lambda control: control.with_interrupt(active).suspended(), verb="suspend")
+        return state.stamped(execution_of(self._store, WorkflowStatus.SUSPENDED))
+
+    def _complete(self, step: StepContext, state: StateT, end: StopEvent) -> StateT:
+        if self._plan.retain_completion:
+            self._retain(step, state, end)
+        elif not self._store.delete():
+            raise self._store.displaced("complete")
+        return state.stamped(execution_of(self._store, WorkflowStatus.COMPLETED, end.result))
+
+    def _retain(self, step: StepContext, state: StateT, end: StopEvent) -> None:
+        outcome = Outcome(whole_state(state), end.result).to_record()
+        keep = self._plan.retain_for
+        self._store.commit(
+            {**step.unsaved, outcome_key(self._store.control.run_id): outcome},
+            Control.completed,
+            verb="complete",
+            retain_until=None if keep is None else self._store.now() + keep,
+        )
+
+    def _mark_failed(self) -> None:
+        """Record the failure if the run is still ours. What goes wrong here must not hide the error that brought us here."""
+        if self._store.control.status is not WorkflowStatus.RUNNING:
+            return
+        with suppress(Exception):
+            self._store.commit({}, Control.failed, verb="mark the run failed")
+
+    # --- around the path ----------------------------------------------------------------------------------------------------
+
+    def _keep_lease(self) -> None:
+        if self._store.lease_timeout is not None and self._plan.lease_renewal:
+            self._renewal = renewer.keep(self._store, self._store.lease_timeout, self._plan.node_timeout)
+
+    @asynccontextmanager
+    async def _opened(self, resources: WorkflowResources) -> AsyncGenerator[None]:
+        """Close resources that are a context manager when the segment ends."""
+        with ExitStack() as closing:
+            if isinstance(resources, AbstractContextManager):
+                manager = cast(AbstractContextManager[Any], resources)
+                await self._host.blocking(lambda: closing.enter_context(manager))
+            yield
+
+
+def _without_answer_of(step_id: str, control: Control) -> Control:
+    """The step that an answer belonged to has been committed: its interruption is over."""
+    ours = control.interrupt is not None and control.interrupt.step_id == step_id
+    return control.without_interrupt() if ours else control

@@ -1,0 +1,174 @@
+"""How values become bytes in the store: JSON in which every other type is named, so that it comes back as itself.
+
+A value that JSON lacks is written as ``{"$": kind, "v": …}``. Kinds are the usual value types below and the registered classes
+(``"@" + name``). A user's own mapping with other than text keys, or with a key ``$``, is written as kind ``dict``, so it can
+never be mistaken for one of ours. Nothing is changed silently: what cannot be kept exactly raises `SerializationError`.
+"""
+
+import dataclasses
+import enum
+import json
+import math
+import pickle
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, cast
+
+from pydantic import BaseModel
+
+from persistence import PersistenceError
+from workflow.errors import SerializationError
+from workflow.registry import defined_type, type_name
+from workflow.state import WorkflowState
+from workflow.values import COLLECTION_KINDS, COLLECTIONS_BY_NAME, VALUE_KINDS, VALUES_BY_NAME, Kind
+
+__all__ = ["JsonSerializer", "OpaqueValue", "PickleSerializer", "Serializer"]
+
+
+class Serializer(Protocol):
+    """Turns values into bytes and back. ``context`` is partition, NUL, key: a codec may bind the bytes to their place."""
+
+    def dumps(self, value: object, *, context: bytes = b"") -> bytes:
+        """The bytes. Raises `SerializationError` naming the path to a value that cannot be kept."""
+        ...
+
+    def loads(self, data: bytes, *, context: bytes = b"") -> object:
+        """The value, detached from any other. Raises `persistence.PersistenceError` for bytes that are no record."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpaqueValue:
+    """An object whose class this program does not define: its registered name and its fields, to be shown, not used."""
+
+    name: str
+    fields: Any
+
+
+class PickleSerializer:
+    """Python's own serialization. The store must then be as trusted as the code: whoever writes to it can run code here."""
+
+    def dumps(self, value: object, *, context: bytes = b"") -> bytes:  # noqa: ARG002 - part of the protocol
+        """See `Serializer.dumps`."""
+        try:
+            return pickle.dumps(value)
+        except (pickle.PicklingError, TypeError, AttributeError) as trouble:
+            raise SerializationError(f"a value cannot be pickled: {trouble}") from trouble
+
+    def loads(self, data: bytes, *, context: bytes = b"") -> object:  # noqa: ARG002 - part of the protocol
+        """See `Serializer.loads`."""
+        try:
+            return pickle.loads(data)  # noqa: S301 - the documented trade of this codec
+        except Exception as trouble:
+            raise PersistenceError(f"a record is no pickle: {trouble}") from trouble
+
+
+class JsonSerializer:
+    """The default codec. ``types`` adds enums, dataclasses and pydantic models that no definition has registered."""
+
+    def __init__(self, types: Iterable[type] = ()) -> None:
+        self._types = {type_name(cls): cls for cls in types}
+
+    def dumps(self, value: object, *, context: bytes = b"") -> bytes:  # noqa: ARG002 - part of the protocol
+        """See `Serializer.dumps`."""
+        return json.dumps(self._encode(value, "value"), separators=(",", ":"), allow_nan=False).encode()
+
+    def loads(self, data: bytes, *, context: bytes = b"") -> object:  # noqa: ARG002 - part of the protocol
+        """See `Serializer.loads`."""
+        try:
+            return self._decode(json.loads(data))
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as trouble:
+            raise PersistenceError(f"a record cannot be decoded ({trouble}): it is corrupt or of another codec") from trouble
+
+    def _encode(self, value: Any, path: str) -> Any:
+        cls = cast(type[Any], type(value))
+        if value is None or cls in (bool, int, str):
+            return value
+        if cls is float:
+            return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
+        if cls is list:
+            return self._encode_all(value, path)
+        if cls is dict:
+            return self._encode_mapping(value, path)
+        if cls in VALUE_KINDS:
+            kind = VALUE_KINDS[cls]
+            return {"$": kind.name, "v": _kept(kind, value, path)}
+        if cls in COLLECTION_KINDS:
+            kind = COLLECTION_KINDS[cls]
+            return {"$": kind.name, "v": self._encode_all(kind.to_json(value), path)}
+        return self._encode_object(value, path)
+
+    def _encode_all(self, values: Iterable[Any], path: str) -> list[Any]:
+        return [self._encode(item, f"{path}[{place}]") for place, item in enumerate(values)]
+
+    def _encode_mapping(self, value: Mapping[Any, Any], path: str) -> Any:
+        if all(type(key) is str for key in value) and "$" not in value:
+            return {key: self._encode(item, f"{path}[{key!r}]") for key, item in value.items()}
+        pairs = [[self._encode(key, f"{path} key"), self._encode(item, f"{path}[{key!r}]")] for key, item in value.items()]
+        return {"$": "dict", "v": pairs}
+
+    def _encode_object(self, value: Any, path: str) -> Any:
+        cls = cast(type[Any], type(value))
+        name = type_name(cls)
+        if self._known(name) is not cls:
+            raise SerializationError(
+                f"{path} is of type {cls.__qualname__}, which records cannot hold: use plain values, "
+                "a pydantic model or an enum, and list its class in the workflow's `types`"
+            )
+        if isinstance(value, enum.Enum):
+            return {"$": f"@{name}", "v": value.name}
+        return {"$": f"@{name}", "v": {key: self._encode(item, f"{path}.{key}") for key, item in _fields(value).items()}}
+
+    def _decode(self, stored: Any) -> Any:
+        if isinstance(stored, list):
+            return [self._decode(item) for item in cast(list[Any], stored)]
+        if not isinstance(stored, dict):
+            return stored
+        held = cast(dict[str, Any], stored)
+        if "$" not in held:
+            return {key: self._decode(item) for key, item in held.items()}
+        kind, value = cast(str, held["$"]), held["v"]
+        if kind.startswith("@"):
+            return self._decode_object(kind[1:], value)
+        if kind == "dict":
+            return {self._decode(key): self._decode(item) for key, item in value}
+        if kind in COLLECTIONS_BY_NAME:
+            return COLLECTIONS_BY_NAME[kind].from_json([self._decode(item) for item in value])
+        return VALUES_BY_NAME[kind].from_json(value)
+
+    def _decode_object(self, name: str, stored: Any) -> Any:
+        cls = self._known(name)
+        if cls is None:
+            return OpaqueValue(name, self._decode(stored))
+        if issubclass(cls, enum.Enum):
+            return cls[stored]
+        return _rebuilt(cls, {key: self._decode(item) for key, item in stored.items()})
+
+    def _known(self, name: str) -> type[Any] | None:
+        return self._types.get(name) or defined_type(name)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if isinstance(value, WorkflowState):
+        return value.all()
+    if isinstance(value, BaseModel):
+        return {name: getattr(value, name) for name in type(value).model_fields}
+    return {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
+
+
+def _rebuilt(cls: type[Any], fields: dict[str, Any]) -> Any:
+    """An object from its fields, validated where its class does, without calling an ``__init__`` of its own."""
+    if issubclass(cls, WorkflowState):
+        return cls(fields)
+    made: Any = object.__new__(cls)
+    if issubclass(cls, BaseModel):
+        return cls.__pydantic_validator__.validate_python(fields, self_instance=made)
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _kept(kind: Kind, value: Any, path: str) -> Any:
+    try:
+        return kind.to_json(value)
+    except ValueError as trouble:
+        raise SerializationError(f"{path} cannot be kept exactly: {trouble}") from trouble

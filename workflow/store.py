@@ -1,0 +1,243 @@
+"""One run's partition as one process sees it: what was read, and writes that hold only while the run is still ours.
+
+All writes of a segment go through one lock, so that nodes, branches and the lease renewer never race each other, and every
+write says "if control still holds these bytes". Once a write has lost that condition the store is displaced: nothing more is
+written.
+"""
+
+import datetime as dt
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
+
+from persistence import Persistence, PersistenceError
+from workflow.clock import Clock
+from workflow.control import Control
+from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
+from workflow.index import entry_of
+from workflow.lifecycle import stale_attempt
+from workflow.records import CONTROL, IGNITION, Ignition
+from workflow.serializer import Serializer
+from workflow.status import WorkflowStatus
+
+__all__ = ["IGNITIONS_LOG", "RunStore"]
+
+IGNITIONS_LOG = "ignitions:"
+"""With the definition's name behind it: the log of workflow ids that were ever started, which outlives their runs."""
+
+
+T = TypeVar("T")
+
+
+class RunStore:
+    """The records of one workflow id. Blocking; made for one call or one segment."""
+
+    def __init__(self, persistence: Persistence, serializer: Serializer, workflow_id: str, clock: Clock) -> None:
+        self.workflow_id = workflow_id
+        self.lease_timeout: float | None = None
+        self.step = ""
+        self._persistence = persistence
+        self._serializer = serializer
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._records: dict[str, bytes] = {}
+        self._control: Control | None = None
+        self._ignition: Ignition | None = None
+        self._displaced = False
+
+    # --- reading ------------------------------------------------------------------------------------------------------------
+
+    def load(self) -> Control | None:
+        """Read the whole partition in one trip. None when there is no run."""
+        self._records = self._persistence.load(self.workflow_id)
+        self._control = self._ignition = None
+        self._displaced = False
+        if CONTROL not in self._records:
+            return None
+        self._control = self._decoded_control(self._records[CONTROL])
+        self._ignition = self._decoded_ignition()
+        return self._control
+
+    @property
+    def control(self) -> Control:
+        """Where the run stands, as last read or written. Only after a run was found or made."""
+        if self._control is None:
+            raise WorkflowError(f"workflow {self.workflow_id!r} has no run")
+        return self._control
+
+    @property
+    def ignition(self) -> Ignition:
+        """What the run was started with. Only after a run was found or made."""
+        if self._ignition is None:
+            raise WorkflowError(f"workflow {self.workflow_id!r} has no run")
+        return self._ignition
+
+    def has(self, key: str) -> bool:
+        """Whether a record exists. Nothing is read: what was loaded, or written since the ignition, is all there is."""
+        return key in self._records
+
+    def value(self, key: str) -> Any:
+        """The value of a record, detached. Raises `PersistenceError` naming the key when it is corrupt."""
+        data = self._records[key]
+        try:
+            return self._serializer.loads(data, context=self._context(key))
+        except PersistenceError as trouble:
+            raise PersistenceError(f"record {key!r} of workflow {self.workflow_id!r}: {trouble}") from trouble
+
+    def read(self, key: str, shape: Callable[[Mapping[str, Any]], T]) -> T | None:
+        """A record as a value of the given shape; None when absent. A record of another shape is corruption, never absent."""
+        if key not in self._records:
+            return None
+        value = self.value(key)
+        try:
+            return shape(cast(Mapping[str, Any], value))
+        except (KeyError, TypeError, ValueError) as trouble:
+            message = f"record {key!r} of workflow {self.workflow_id!r} is invalid ({trouble}): restore it or abandon() the run"
+            raise PersistenceError(message) from trouble
+
+    # --- writing ------------------------------------------------------------------------------------------------------------
+
+    def ignite(self, control: Control, ignition: Ignition) -> bool:
+        """Create the run in one write. False when the workflow id is held by a run."""
+        first = self._encoded(IGNITION, ignition.to_record())
+        fence = self._encoded(CONTROL, control.to_record())
+        index = self._entry(control, ignition, None)
+        log = (IGNITIONS_LOG + ignition.name, self.workflow_id.encode())
+        if not self._persistence.initialize_if_absent(self.workflow_id, CONTROL, fence, {IGNITION: first}, index, [log]):
+            return False
+        self._records = {CONTROL: fence, IGNITION: first}
+        self._control, self._ignition = control, ignition
+        return True
+
+    def replace(self, control: Control, records: Mapping[str, Any] | None = None) -> bool:
+        """Write a control made outside a segment (a claim, a settling). False when the run has changed since it was read."""
+        with self._lock:
+            return self._write(control, records or {}, (), None)
+
+    def commit(
+        self,
+        records: Mapping[str, Any],
+        change: Callable[[Control], Control] = lambda control: control,
+        *,
+        verb: str = "write",
+        delete: Iterable[str] = (),
+        retain_until: float | None = None,
+    ) -> None:
+        """One write of the segment: records and the changed control, with the lease renewed.
+
+        Raises `WorkflowRefusedError` when the run is not ours any more.
+        """
+        with self._lock:
+            if self._displaced or not self._write(change(self._renewed()), records, delete, retain_until):
+                raise self._displacement(verb)
+
+    def renew(self) -> bool:
+        """Extend a lease that is still live. False when it is lost, or when there is nothing to renew."""
+        with self._lock:
+            if self._displaced or self._control is None or not self._control.lease_is_live(self._second()):
+                return False
+            return self._write(self._renewed(), {}, (), None)
+
+    def delete(self) -> bool:
+        """Delete the whole partition. False when the run has changed since it was read."""
+        with self._lock:
+            if self._displaced:
+                return False
+            return self._persistence.delete_if_unchanged(self.workflow_id, CONTROL, self._records[CONTROL])
+
+    def close(self) -> None:
+        """Write nothing more: the segment has been settled, or is another process's."""
+        with self._lock:
+            self._displaced = True
+
+    def displaced(self, verb: str) -> WorkflowRefusedError:
+        """The refusal for a segment whose run is not its own any more."""
+        with self._lock:
+            return self._displacement(verb)
+
+    def lease(self) -> int | None:
+        """The end of a lease that begins now, in whole Unix seconds."""
+        return None if self.lease_timeout is None else int(self.now() + self.lease_timeout)
+
+    def moment(self) -> dt.datetime:
+        """The present moment."""
+        return self._clock.now()
+
+    def now(self) -> float:
+        """The present moment in Unix seconds."""
+        return self.moment().timestamp()
+
+    # --- the one place that writes ------------------------------------------------------------------------------------------
+
+    def _write(self, control: Control, records: Mapping[str, Any], delete: Iterable[str], retain_until: float | None) -> bool:
+        gone = list(delete)
+        encoded = {key: self._encoded(key, value) for key, value in records.items()}
+        encoded[CONTROL] = self._encoded(CONTROL, control.to_record())
+        index = self._entry(control, self.ignition, retain_until)
+        if not self._persistence.write_if_unchanged(self.workflow_id, CONTROL, self._records[CONTROL], encoded, gone, index):
+            self._displaced = True
+            return False
+        for key in gone:
+            self._records.pop(key, None)
+        self._records.update(encoded)
+        self._control = control
+        return True
+
+    def _renewed(self) -> Control:
+        running = self.control.status is WorkflowStatus.RUNNING
+        return self.control.committed(self.lease() if running else self.control.lease_expires_at)
+
+    def _entry(self, control: Control, ignition: Ignition, retain_until: float | None) -> Any:
+        return entry_of(
+            self.workflow_id,
+            control,
+            name=ignition.name,
+            tag=ignition.tag,
+            step=self.step,
+            now=self.now(),
+            retain_until=retain_until,
+        )
+
+    def _displacement(self, verb: str) -> WorkflowRefusedError:
+        """Why the run is not ours any more: it was cancelled, or somebody else has it."""
+        self._displaced = True
+        held = self._persistence.get(self.workflow_id, CONTROL)
+        if held is not None:
+            control = self._decoded_control(held)
+            if control.status is WorkflowStatus.CANCELLED and control.run_id == self.control.run_id:
+                message = f"workflow {self.workflow_id!r}: cannot {verb}: its run has been cancelled"
+                return WorkflowRefusedError(RefusalReason.CANCELLED, message)
+        return stale_attempt(self.workflow_id, verb)
+
+    # --- bytes --------------------------------------------------------------------------------------------------------------
+
+    def _encoded(self, key: str, value: Any) -> bytes:
+        return self._serializer.dumps(value, context=self._context(key))
+
+    def _context(self, key: str) -> bytes:
+        return f"{self.workflow_id}\x00{key}".encode()
+
+    def _decoded_control(self, data: bytes) -> Control:
+        try:
+            value = self._serializer.loads(data, context=self._context(CONTROL))
+        except PersistenceError as trouble:
+            raise PersistenceError(f"record {CONTROL!r} of workflow {self.workflow_id!r}: {trouble}") from trouble
+        try:
+            return Control.from_record(cast(dict[str, Any], value))
+        except (KeyError, TypeError, ValueError) as trouble:
+            message = f"the control record of workflow {self.workflow_id!r} is of another kind ({trouble})"
+            raise WorkflowError(message) from trouble
+
+    def _decoded_ignition(self) -> Ignition:
+        ignition = self.read(IGNITION, Ignition.from_record)
+        if ignition is None:
+            raise WorkflowError(f"workflow {self.workflow_id!r} has no ignition record: restore it from a backup")
+        if ignition.run_id != self.control.run_id:
+            raise WorkflowError(
+                f"workflow {self.workflow_id!r} has the ignition record of run {ignition.run_id!r}, "
+                f"but its control is of run {self.control.run_id!r}: restore it from a backup"
+            )
+        return ignition
+
+    def _second(self) -> int:
+        return int(self.now())
