@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from bus.consumer import SignalConsumer
-from bus.contract import BEGINNING, END, DeadLetter, Delivery, GroupInfo, GroupReader, Page, Signal, SignalBus, Taken
+from bus.contract import DeadLetter, Delivery, GroupInfo, GroupReader, Page, Signal, SignalBus, Taken
 from bus.errors import BusError, BusUnreachableError
 from bus.failure import Backoff
 from bus.memory import InMemorySignalBus
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from bus.redis import RedisSignalBus
 
 __all__ = [
-    "BEGINNING",
-    "END",
     "Backoff",
     "BusError",
     "BusUnreachableError",

@@ -116,6 +116,10 @@ class Persistence(Protocol):
         """Delete the whole partition and its index entry if the condition holds ``expected_value``; otherwise False."""
         ...
 
+    def entry(self, partition: str) -> IndexEntry | None:
+        """The index entry of one partition, or None."""
+        ...
+
     def due(self, before: float, limit: int = DEFAULT_LIMIT) -> list[IndexEntry]:
         """Entries whose due time is at or before ``before`` (Unix seconds), the longest due first."""
         ...

@@ -77,6 +77,11 @@ class InMemoryPersistence:
             self._append(append)
             return True
 
+    def entry(self, partition: str) -> IndexEntry | None:
+        """See `Persistence.entry`."""
+        with self._lock:
+            return self._index.get(partition)
+
     def due(self, before: float, limit: int = DEFAULT_LIMIT) -> list[IndexEntry]:
         """See `Persistence.due`."""
         with self._lock:

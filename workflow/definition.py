@@ -16,6 +16,7 @@ from workflow.errors import WorkflowError
 from workflow.events import Event, StartEvent
 from workflow.graph import Graph, build_graph
 from workflow.ids import check_workflow_id
+from workflow.node import Node
 from workflow.requests import ExecutionRequest
 from workflow.resources import WorkflowResources
 from workflow.segment import Plan, Segment
@@ -27,7 +28,7 @@ from workflow.store import RunStore
 __all__ = ["AsyncWorkflow", "Workflow"]
 
 StateT = TypeVar("StateT", bound=WorkflowState, default=WorkflowState)
-NodeLike = Callable[..., Any]
+NodeLike = Node | Callable[..., Any]
 ResourcesLike = WorkflowResources | Callable[..., WorkflowResources]
 
 MIN_LEASE = 1
@@ -216,7 +217,9 @@ class Workflow(Generic[StateT]):
         return self.lease_timeout
 
     def _build(self, start: type[Event], state: WorkflowState, resources: WorkflowResources) -> Graph:
-        return build_graph((*self.nodes(), *self._nodes), start, type(state), type(resources))
+        return build_graph(
+            cast(tuple[Callable[..., Any], ...], (*self.nodes(), *self._nodes)), start, type(state), type(resources)
+        )
 
     def _fresh_state(self) -> StateT:
         return (self._seed if self._seed is not None else self.state()).model_copy(deep=True)

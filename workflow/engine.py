@@ -9,6 +9,7 @@ from workflow import lifecycle
 from workflow.clock import Clock, SystemClock
 from workflow.ids import check_workflow_id
 from workflow.interrupts import InterruptRequest
+from workflow.records import Failure, failure_key
 from workflow.serializer import JsonSerializer, Serializer
 from workflow.status import WorkflowStatus
 from workflow.store import RunStore
@@ -30,6 +31,8 @@ class WorkflowRunSnapshot:
     lease_expires_at: dt.datetime | None
     deferred_interrupts: int
     tag: str | None
+    failure: str | None
+    """Why the last segment failed, while the run is failed: the error's class and message."""
 
 
 class WorkflowEngine:
@@ -58,6 +61,7 @@ class WorkflowEngine:
             lease_expires_at=control.lease_end,
             deferred_interrupts=len(control.pending_steps),
             tag=store.ignition.tag,
+            failure=_failure(store) if control.status is WorkflowStatus.FAILED else None,
         )
 
     def abandon(self, workflow_id: str, run_id: str | None = None, execution_attempt: int | None = None) -> bool:
@@ -81,3 +85,8 @@ class WorkflowEngine:
     def _delete(self, store: RunStore) -> None:
         if not store.delete():
             raise lifecycle.conflict(store.workflow_id)
+
+
+def _failure(store: RunStore) -> str | None:
+    failure = store.read(failure_key(store.control.run_id), Failure.from_record)
+    return failure and f"{failure.error}: {failure.message}"

@@ -85,7 +85,7 @@ class InterruptRequest(BaseModel, ABC):
         """Further fields for presentation, as JSON values. Override it in subclasses."""
         return {}
 
-    def validate_input(self, kind: InputKind, payload: Any, now: dt.datetime) -> None:  # noqa: ARG002 - for subclasses
+    def validate_input(self, kind: InputKind, payload: Any, now: dt.datetime) -> None:
         """Raise ValueError, saying why, when this cannot end the wait."""
         due = self.deadline is not None and int(self.deadline.timestamp()) <= int(now.timestamp())
         if kind is not InputKind.EVENT and not due:

@@ -7,6 +7,7 @@ __ignition                   what the run was started with, for its whole life  
 <run>/<step>::<name>         a memo                                                     inside the node
 <run>/<step>::__answer.<h>   the answer of one wait of that step                        with the next write after it is used
 <run>/__checkpoint           the state as it stood when the run was suspended           with the suspension
+<run>/__failure              why the last segment failed                                with the failed control
 <run>/__outcome              the final state and result of a retained run               with completion
 
 Every shape carries its version in ``v``. The first step record holds the whole state, later ones what changed.
@@ -25,12 +26,14 @@ __all__ = [
     "CONTROL",
     "IGNITION",
     "Answer",
+    "Failure",
     "Ignition",
     "Outcome",
     "StateChange",
     "StepRecord",
     "answer_name",
     "checkpoint_key",
+    "failure_key",
     "memo_key",
     "outcome_key",
     "step_key",
@@ -61,6 +64,11 @@ def answer_name(wait: str) -> str:
 def checkpoint_key(run_id: str) -> str:
     """Where the state of a suspended run is kept."""
     return f"{run_id}/__checkpoint"
+
+
+def failure_key(run_id: str) -> str:
+    """Where the reason of the last failure is kept."""
+    return f"{run_id}/__failure"
 
 
 def outcome_key(run_id: str) -> str:
@@ -143,6 +151,24 @@ class Answer:
         """The value behind a stored shape."""
         _check_version(record)
         return cls(record["payload"], bool(record["timedOut"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a segment failed, for people: the class of the exception and its message."""
+
+    error: str
+    message: str
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape."""
+        return {"v": VERSION, "error": self.error, "message": self.message}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The value behind a stored shape."""
+        _check_version(record)
+        return cls(record["error"], record["message"])
 
 
 @dataclass(frozen=True, slots=True)

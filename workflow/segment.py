@@ -19,7 +19,7 @@ from workflow.events import Event, StopEvent
 from workflow.graph import Graph, NodeSpec
 from workflow.journal import StateJournal, whole_state
 from workflow.leases import Renewal, renewer
-from workflow.records import Outcome, StepRecord, checkpoint_key, outcome_key, step_key
+from workflow.records import Failure, Outcome, StepRecord, checkpoint_key, failure_key, outcome_key, step_key
 from workflow.resources import WorkflowResources
 from workflow.serializer import Serializer
 from workflow.settled import execution_of
@@ -30,6 +30,9 @@ from workflow.store import RunStore
 __all__ = ["Plan", "Segment"]
 
 StateT = TypeVar("StateT", bound=WorkflowState)
+
+FAILURE_LIMIT = 2000
+"""Characters of an error's message that are kept for people to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +66,9 @@ class Segment(Generic[StateT]):
         self._keep_lease()
         try:
             return await self._execute()
-        except BaseException:
+        except BaseException as error:
             # Whatever ends a segment early, a cancelled task and Ctrl-C too, must not leave the run looking alive.
-            await self._host.blocking(self._mark_failed)
+            await self._host.blocking(partial(self._mark_failed, error))
             raise
         finally:
             if self._renewal is not None:
@@ -183,12 +186,14 @@ class Segment(Generic[StateT]):
             retain_until=None if keep is None else self._store.now() + keep,
         )
 
-    def _mark_failed(self) -> None:
+    def _mark_failed(self, error: BaseException) -> None:
         """Record the failure if the run is still ours. What goes wrong here must not hide the error that brought us here."""
         if self._store.control.status is not WorkflowStatus.RUNNING:
             return
+        failure = Failure(type(error).__qualname__, str(error)[:FAILURE_LIMIT]).to_record()
         with suppress(Exception):
-            self._store.commit({}, Control.failed, verb="mark the run failed")
+            records = {failure_key(self._store.control.run_id): failure}
+            self._store.commit(records, Control.failed, verb="mark the run failed")
 
     # --- around the path ----------------------------------------------------------------------------------------------------
 

@@ -47,14 +47,14 @@ class OpaqueValue:
 class PickleSerializer:
     """Python's own serialization. The store must then be as trusted as the code: whoever writes to it can run code here."""
 
-    def dumps(self, value: object, *, context: bytes = b"") -> bytes:  # noqa: ARG002 - part of the protocol
+    def dumps(self, value: object, *, context: bytes = b"") -> bytes:
         """See `Serializer.dumps`."""
         try:
             return pickle.dumps(value)
         except (pickle.PicklingError, TypeError, AttributeError) as trouble:
             raise SerializationError(f"a value cannot be pickled: {trouble}") from trouble
 
-    def loads(self, data: bytes, *, context: bytes = b"") -> object:  # noqa: ARG002 - part of the protocol
+    def loads(self, data: bytes, *, context: bytes = b"") -> object:
         """See `Serializer.loads`."""
         try:
             return pickle.loads(data)  # noqa: S301 - the documented trade of this codec
@@ -68,11 +68,11 @@ class JsonSerializer:
     def __init__(self, types: Iterable[type] = ()) -> None:
         self._types = {type_name(cls): cls for cls in types}
 
-    def dumps(self, value: object, *, context: bytes = b"") -> bytes:  # noqa: ARG002 - part of the protocol
+    def dumps(self, value: object, *, context: bytes = b"") -> bytes:
         """See `Serializer.dumps`."""
         return json.dumps(self._encode(value, "value"), separators=(",", ":"), allow_nan=False).encode()
 
-    def loads(self, data: bytes, *, context: bytes = b"") -> object:  # noqa: ARG002 - part of the protocol
+    def loads(self, data: bytes, *, context: bytes = b"") -> object:
         """See `Serializer.loads`."""
         try:
             return self._decode(json.loads(data))

@@ -98,6 +98,10 @@ class RedisPersistence:
         deleted, uncertain = self._call(_DELETE, partition, args, append)
         return deleted or (uncertain and self.get(partition, condition_key) is None)
 
+    def entry(self, partition: str) -> IndexEntry | None:
+        """See `Persistence.entry`."""
+        return next(iter(self._entries([(shard_of(partition), partition.encode())])), None)
+
     def due(self, before: float, limit: int = DEFAULT_LIMIT) -> list[IndexEntry]:
         """See `Persistence.due`."""
         ranges = self._each_shard(

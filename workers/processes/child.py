@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workers.processes import launch
-from workers.processes.ledger import Ledger, asked
+from workers.processes.ledger import Ledger
 from workers.processes.logs import open_log
 from workers.processes.table import MARK
 
@@ -49,7 +49,7 @@ class Child:
 def spawn(spec: ProcessSpec, mark: str, ledger: Ledger) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own, so that the terminal's Ctrl-C does not reach it, by way of `launch`."""
     path = str(ledger.path(mark))
-    first_line = asked(mark, spec.role, foundation=spec.foundation, grace=spec.grace)
+    first_line = ledger.first_line(mark, spec.role, foundation=spec.foundation, grace=spec.grace)
     script = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), path, first_line]
     with open_log(spec.log) if spec.log else nullcontext() as output:
         return subprocess.Popen(

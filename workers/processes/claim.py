@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workers.errors import FolderInUseError, FolderUnusableError
-from workers.processes.identity import alive, started
+from workers.processes.identity import alive, file_id, started
 
 PATIENCE_SECONDS = 30.0
 """How long a claim waits for the guardian of a dead owner to finish."""
@@ -25,7 +25,8 @@ class Claim:
     lock: int
 
     def release(self) -> None:
-        """Give the folder back, as far as this process holds it."""
+        """Give the folder back, as far as this process holds it, and take the name off it."""
+        os.ftruncate(self.lock, 0)
         os.close(self.lock)
 
 
@@ -47,18 +48,26 @@ def claim_folder(
                 f"What an earlier run left still holds {folder}: wait a moment and try again, or see `fuser {path}`.", None
             )
         sleep(POLL_SECONDS)
-    os.pwrite(lock, json.dumps({"pid": os.getpid(), "started": started(os.getpid())}).encode(), 0)
+    # A dying owner lets go of its files a little before its children can see that it is dead (see `launch`).
+    while owner_of(folder) is not None and clock() < deadline:
+        sleep(POLL_SECONDS)
+    content = {"pid": os.getpid(), "started": started(os.getpid()), "file": file_id(lock)}
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, json.dumps(content).encode(), 0)
     return Claim(folder, lock)
 
 
 def owner_of(folder: Path) -> int | None:
     """Return the pid of the living process that owns the data folder, or None."""
+    path = folder / "owner.lock"
     try:
-        holder = json.loads((folder / "owner.lock").read_bytes())
-        pid, since = int(holder["pid"]), str(holder["started"])
-    except (OSError, ValueError, KeyError, TypeError):  # nobody ever owned it, or the new owner is just writing its name
+        holder = json.loads(path.read_bytes())
+        pid, since, file = int(holder["pid"]), str(holder["started"]), str(holder["file"])
+        here = file_id(path)
+    except (OSError, ValueError, KeyError, TypeError):  # nobody owns it, or the new owner is just writing its name
         return None
-    return pid if alive(pid, since) else None
+    # A copy of a folder in use bears the name of an owner that is none of its own.
+    return pid if file == here and alive(pid, since) else None
 
 
 def _refuse_living_owner(path: Path) -> None:
@@ -76,7 +85,6 @@ def _try_lock(path: Path) -> int | None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # A folder that was removed meanwhile took its lock file along: a lock on that one keeps nobody out.
         if os.path.samestat(os.fstat(lock), path.stat()):
-            os.ftruncate(lock, 0)
             return lock
     except (BlockingIOError, FileNotFoundError):
         pass

@@ -10,15 +10,16 @@ _STARTED = 19  # of the fields after the command's name: number 22 in proc(5), t
 
 
 def started(pid: int) -> str | None:
-    """Return when the process with this pid started, as text to compare, or None where there is none.
+    """Return when the process with this pid started, as text to compare, or None where none runs.
 
-    On Linux the text names the boot too, for ticks begin anew with each. Elsewhere it is what `ps` prints.
+    One that has ended counts as none, even if nobody has waited for it yet. On Linux the text names the boot too, for ticks
+    begin anew with each. Elsewhere it is what `ps` prints.
     """
     return _started_by_proc(pid) if HAS_PROC else started_by_ps(pid)
 
 
 def alive(pid: int, since: str) -> bool:
-    """Tell whether the process that had this pid and start time still exists."""
+    """Tell whether the process that had this pid and start time still runs."""
     return started(pid) == since
 
 
@@ -27,9 +28,20 @@ def fields_of(stat: str) -> list[str]:
     return stat.rpartition(")")[2].split()
 
 
+def has_ended(state: str) -> bool:
+    """Tell whether a state, as `/proc` or `ps` writes it, is that of a process which is only still to be waited for."""
+    return state[0] in "ZXx"
+
+
 def started_of(fields: list[str], boot: str) -> str:
     """Return the start time that the fields of a `stat` tell, in the form of `started`."""
     return f"{boot}/{fields[_STARTED]}"
+
+
+def file_id(file: int | os.PathLike[str]) -> str:
+    """Name a file or folder for as long as it exists, wherever it is moved to on its disk; a copy has another name."""
+    found = os.stat(file)  # noqa: PTH116 - also for a file that is open
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def boot_id() -> str:
@@ -41,15 +53,17 @@ def boot_id() -> str:
 def _started_by_proc(pid: int) -> str | None:
     try:
         with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123 - as above
-            return started_of(fields_of(file.read()), boot_id())
+            fields = fields_of(file.read())
     except (FileNotFoundError, ProcessLookupError):
         return None
+    return None if has_ended(fields[0]) else started_of(fields, boot_id())
 
 
 def started_by_ps(pid: int) -> str | None:
-    """Return the start time of a process as `ps` tells it, or None where there is none."""
+    """Return the same as `ps` tells it."""
     import subprocess  # dear, and not needed where there is a /proc
 
-    asked = ["ps", "-o", "lstart=", "-p", str(pid)]
+    asked = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
     answer = subprocess.run(asked, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
-    return " ".join(answer.stdout.split()) or None
+    state, *since = answer.stdout.split() or "Z"
+    return None if has_ended(state) else " ".join(since)

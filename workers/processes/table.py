@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from workers.processes.identity import HAS_PROC, boot_id, fields_of, started_of
+from workers.processes.identity import HAS_PROC, boot_id, fields_of, has_ended, started_of
 
 MARK = "JARVIS_PROCESS_MARK"
 """The environment variable that carries a child's mark to all that it starts."""
@@ -47,7 +47,7 @@ def _read_one(pid: int, boot: str) -> Process | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     state, parent, group, session = fields[0], *map(int, fields[1:4])
-    return Process(pid, parent, group, session, started_of(fields, boot), state in "ZXx", _mark_of(pid))
+    return Process(pid, parent, group, session, started_of(fields, boot), has_ended(state), _mark_of(pid))
 
 
 def _mark_of(pid: int) -> str:
@@ -69,7 +69,7 @@ def read_ps() -> dict[int, Process]:
             group=int(group),
             session=0,
             started=" ".join(since),
-            ended=state.startswith("Z"),
+            ended=has_ended(state),
             mark=marks.get(int(pid), ""),
         )
         for pid, parent, group, state, *since in rows

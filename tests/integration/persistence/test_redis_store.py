@@ -69,7 +69,7 @@ def test_every_key_has_the_prefix_and_no_time_to_live(server_url):
     with redis.Redis.from_url(server_url, decode_responses=True) as client:
         assert set(client.keys("*")) == expected
         assert {client.ttl(key) for key in expected} == {-1}
-        assert client.hgetall("mine:{%d}:p:p" % shard_of("p")) == {"f": "1", "a": "1"}
+        assert client.hgetall(f"mine:{{{shard_of('p')}}}:p:p") == {"f": "1", "a": "1"}
 
 
 def test_nothing_is_left_of_a_deleted_partition_but_its_log(server_url):
@@ -115,7 +115,7 @@ def test_a_key_of_another_program_is_an_error_and_nothing_is_written(server_url,
     names = {"due": keys.due, "entries": keys.entries, "lookup": keys.lookup, "log": keys.log("log")}
     with redis.Redis.from_url(server_url) as client:
         client.set(names.get(taken, keys.partition("p")), "theirs")
-        with pytest.raises(PersistenceError, match="another program is in the way .*: use another prefix or database"):
+        with pytest.raises(PersistenceError, match=r"another program is in the way .*: use another prefix or database"):
             store.initialize_if_absent("p", "f", b"1", {"a": b"1"}, ENTRY, APPEND)
         assert len(client.keys("*")) == 1
 

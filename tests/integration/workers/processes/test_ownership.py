@@ -1,6 +1,6 @@
 """One owner per folder, and no process of anybody else is ever touched."""
 
-import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 from workers.embedded import find_server
 from workers.errors import FolderInUseError, FolderUnusableError
-from workers.processes import Supervisor, owner_of
+from workers.processes import Ledger, Supervisor, owner_of
 
 pytestmark = [pytest.mark.processes, pytest.mark.server]
 
@@ -37,12 +37,25 @@ def test_others_find_the_server_of_a_living_owner_only(start_owner, folder):
     assert owner_of(folder) is None
 
 
+def test_the_owner_of_a_copied_folder_leaves_the_processes_of_the_original_alone(start_owner, folder, tmp_path, living_of):
+    owner = start_owner("server")
+    owner.told("ready")
+    before = living_of()
+    shutil.copytree(folder, tmp_path / "copy")
+    assert find_server(tmp_path / "copy") is None
+    said: list[str] = []
+    with Supervisor(tmp_path / "copy", say=said.append):
+        pass
+    assert living_of() == before
+    assert said == []
+
+
 def test_a_process_that_only_has_the_pid_of_a_recorded_one_is_left_alone(folder):
     innocent = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True)
     record = folder / "processes" / "feed.json"
     record.parent.mkdir(parents=True)
-    asked = {"mark": "feed", "role": "worker", "foundation": False, "grace": 1.0}
-    record.write_text(f"{json.dumps(asked)}\n{innocent.pid} another-boot/1\n")
+    asked = Ledger(folder).first_line("feed", "worker", foundation=False, grace=1.0)
+    record.write_text(f"{asked}\n{innocent.pid} another-boot/1\n")
 
     said: list[str] = []
     with Supervisor(folder, say=said.append):

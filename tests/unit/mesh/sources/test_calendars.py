@@ -91,7 +91,8 @@ def test_a_windows_zone_of_the_calendar_is_translated(window: Windows, ics: Cale
 
 def test_two_calendars_may_define_one_zone_name_differently(window: Windows, ics: Calendars) -> None:
     def custom(offset: str) -> bytes:
-        zone = f"BEGIN:VTIMEZONE\nTZID:Customized\nBEGIN:STANDARD\nDTSTART:16010101T000000\nTZOFFSETFROM:{offset}\nTZOFFSETTO:{offset}\nEND:STANDARD\nEND:VTIMEZONE\n"
+        rule = f"DTSTART:16010101T000000\nTZOFFSETFROM:{offset}\nTZOFFSETTO:{offset}\n"
+        zone = f"BEGIN:VTIMEZONE\nTZID:Customized\nBEGIN:STANDARD\n{rule}END:STANDARD\nEND:VTIMEZONE\n"
         return ics("DTSTART;TZID=Customized:20260305T090000\nSUMMARY:Call", head=zone)
 
     shown = [hours(read_calendar("c", custom(offset), window("2026-03-05", "UTC")).items) for offset in ("+0200", "+0500")]

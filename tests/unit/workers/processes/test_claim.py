@@ -47,6 +47,29 @@ def test_the_lock_of_a_removed_folder_keeps_nobody_out(tmp_path):
     second.release()
 
 
+def test_a_copy_of_a_folder_in_use_has_no_owner(tmp_path):
+    claim = claim_folder(tmp_path / "data")
+    shutil.copytree(tmp_path / "data", tmp_path / "copy")
+    assert owner_of(tmp_path / "copy") is None
+    claim_folder(tmp_path / "copy").release()
+    claim.release()
+
+
+def test_an_owner_that_has_let_go_but_is_not_yet_dead_is_waited_for(tmp_path):
+    claim = claim_folder(tmp_path)
+    name = (tmp_path / "owner.lock").read_bytes()
+    claim.release()
+    (tmp_path / "owner.lock").write_bytes(name)
+    slept: list[float] = []
+
+    def die(seconds: float) -> None:
+        slept.append(seconds)
+        (tmp_path / "owner.lock").write_bytes(name.replace(b'"started": "', b'"started": "not '))
+
+    claim_folder(tmp_path, sleep=die).release()
+    assert len(slept) == 1
+
+
 @pytest.mark.parametrize("content", [None, "", "{}", "[]", '{"pid": 1, "started": "long ago"}'])
 def test_a_folder_without_a_living_owner_has_none(tmp_path, content):
     if content is not None:

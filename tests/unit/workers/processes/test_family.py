@@ -4,7 +4,7 @@ from workers.processes.family import ancestors, family, leader
 from workers.processes.ledger import Entry
 from workers.processes.table import Process
 
-ENTRY = Entry(mark="feed", role="worker", pid=100, started="boot/1", foundation=False, grace=1.0)
+ENTRY = Entry(home="1:2", mark="feed", role="worker", pid=100, started="boot/1", foundation=False, grace=1.0)
 
 
 def process(pid, *, parent=1, group=100, session=100, started="boot/2", ended=False, mark=""):

@@ -1,12 +1,13 @@
 """The records of started processes."""
 
+import shutil
+
 import pytest
 
 from workers.errors import FolderUnusableError
+from workers.processes.identity import file_id
 from workers.processes.launch import write_record
-from workers.processes.ledger import Entry, Ledger, asked
-
-ENTRY = Entry(mark="feed", role="worker", pid=12, started="Mon Nov 30 22:38:12 2026", foundation=True, grace=2.5)
+from workers.processes.ledger import Entry, Ledger
 
 
 @pytest.fixture
@@ -16,27 +17,40 @@ def ledger(tmp_path):
     return ledger
 
 
-def record(ledger, entry=ENTRY):
-    first = asked(entry.mark, entry.role, foundation=entry.foundation, grace=entry.grace)
-    write_record(str(ledger.path(entry.mark)), f"{first}\n{entry.pid} {entry.started}\n")
+def record(ledger):
+    first = ledger.first_line("feed", "worker", foundation=True, grace=2.5)
+    write_record(str(ledger.path("feed")), f"{first}\n12 Mon Nov 30 22:38:12 2026\n")
+    return Entry(file_id(ledger.folder), "feed", "worker", 12, "Mon Nov 30 22:38:12 2026", True, 2.5)
 
 
 def test_what_is_recorded_is_read_back(ledger):
-    record(ledger)
-    assert ledger.entries() == [ENTRY]
-    assert ledger.find("feed") == ENTRY
+    entry = record(ledger)
+    assert ledger.entries() == [entry]
+    assert ledger.find("feed") == entry
 
 
 def test_what_is_forgotten_is_gone_and_may_be_forgotten_again(ledger):
-    record(ledger)
-    ledger.forget(ENTRY)
-    ledger.forget(ENTRY)
+    entry = record(ledger)
+    ledger.forget(entry)
+    ledger.forget(entry)
     assert ledger.entries() == []
     assert ledger.find("feed") is None
 
 
 def test_a_ledger_that_was_never_opened_is_empty(tmp_path):
     assert Ledger(tmp_path / "none").entries() == []
+
+
+def test_a_record_counts_only_in_the_folder_it_was_written_to(ledger, tmp_path):
+    entry = record(ledger)
+    shutil.copytree(ledger.folder, tmp_path / "copy" / "processes")
+    copy = Ledger(tmp_path / "copy")
+    assert copy.entries() == []
+    copy.open()
+    assert list(copy.folder.iterdir()) == []
+    (tmp_path / "moved").mkdir()
+    ledger.folder.rename(tmp_path / "moved" / "processes")
+    assert Ledger(tmp_path / "moved").entries() == [entry]
 
 
 def test_opening_removes_what_was_half_written(ledger):

@@ -41,6 +41,8 @@ def test_a_process_that_was_not_waited_for_has_ended():
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert read_table()[process.pid].ended
     assert read_ps()[process.pid].ended
+    assert started(process.pid) is None
+    assert started_by_ps(process.pid) is None
     process.wait()
 
 

@@ -1,0 +1,154 @@
+"""The link repeats what is safe, a bounded number of times, and speaks bytes whatever client it is given."""
+
+from collections.abc import Callable
+
+import fakeredis
+import pytest
+import redis
+import redis.asyncio
+from redis.backoff import ConstantBackoff
+from redis.exceptions import AuthenticationError, BusyLoadingError, ReadOnlyError, ResponseError
+from redis.retry import Retry
+
+from persistence import IndexEntry, PersistenceError, RedisPersistence, UnreachableError
+from persistence.redis import RedisLink, connect
+
+DELAYS = (0.5, 1.0, 2.0)
+
+
+class Scripted:
+    """A command that fails in the given ways, one a try, and then answers."""
+
+    def __init__(self, *troubles: Exception) -> None:
+        self.troubles = list(troubles)
+        self.tries = 0
+
+    def __call__(self, client: redis.Redis) -> str:
+        self.tries += 1
+        if self.troubles:
+            raise self.troubles.pop(0)
+        return "answer"
+
+
+@pytest.fixture
+def slept() -> list[float]:
+    """Return the pauses that the link made."""
+    return []
+
+
+@pytest.fixture
+def link(slept: list[float]) -> RedisLink:
+    """Return a link that does not really sleep."""
+    client = redis.Redis(host="nowhere", port=1)
+    return RedisLink(client, error=PersistenceError, unreachable=UnreachableError, retry_delays=DELAYS, sleep=slept.append)
+
+
+def test_an_answer_at_once_is_certain(link, slept):
+    assert link.repeat(Scripted()) == ("answer", False)
+    assert slept == []
+
+
+@pytest.mark.parametrize(
+    "trouble", [redis.ConnectionError("gone"), redis.TimeoutError("late"), ConnectionResetError("reset"), OSError("broken")]
+)
+def test_after_trouble_on_the_line_an_answer_is_uncertain(link, trouble):
+    assert link.repeat(Scripted(trouble)) == ("answer", True)
+
+
+def test_a_server_that_still_loads_cannot_have_done_anything(link):
+    loading = BusyLoadingError("LOADING")
+    assert link.repeat(Scripted(loading, loading)) == ("answer", False)
+    assert link.repeat(Scripted(redis.ConnectionError("gone"), loading)) == ("answer", True)
+
+
+def test_tries_are_bounded_and_pauses_grow_with_jitter(link, slept):
+    command = Scripted(*[redis.ConnectionError("gone")] * 10)
+    with pytest.raises(UnreachableError, match="no answer from the Redis server at nowhere:1"):
+        link.repeat(command)
+    assert command.tries == len(DELAYS) + 1
+    assert [delay / 2 <= pause <= delay for pause, delay in zip(slept, DELAYS, strict=True)] == [True] * len(DELAYS)
+
+
+@pytest.mark.parametrize("trouble", [AuthenticationError("no"), ReadOnlyError("no"), ResponseError("no")])
+def test_a_refusal_is_not_repeated(link, trouble):
+    command = Scripted(trouble)
+    with pytest.raises(PersistenceError) as caught:
+        link.repeat(command)
+    assert command.tries == 1
+    assert not isinstance(caught.value, UnreachableError)
+
+
+def test_run_tries_once(link):
+    command = Scripted(redis.ConnectionError("gone"))
+    with pytest.raises(UnreachableError):
+        link.run(command)
+    assert command.tries == 1
+
+
+def test_without_an_error_for_unreachable_the_rooms_own_is_raised():
+    link = RedisLink(redis.Redis(port=1), error=LookupError, retry_delays=())
+    with pytest.raises(LookupError, match="no answer"):
+        link.repeat(Scripted(redis.ConnectionError("gone")))
+
+
+def test_the_address_holds_no_credentials():
+    def address(url: str) -> str:
+        return RedisLink(connect(url), error=PersistenceError).address
+
+    assert address("redis://user:secret@host:6380/2") == "host:6380"
+    assert address("rediss://user:secret@host") == "host:6379"
+    assert address("unix://user:secret@/run/redis.sock") == "/run/redis.sock"
+
+
+NOT_CLIENTS: dict[str, Callable[[], object]] = {
+    "pipeline": lambda: fakeredis.FakeRedis().pipeline(),
+    "asyncio client": lambda: redis.asyncio.Redis(),
+    "url": lambda: "redis://localhost",
+}
+
+
+@pytest.mark.parametrize("kind", NOT_CLIENTS)
+def test_what_is_no_client_is_refused_before_anything_is_sent(kind):
+    with pytest.raises(PersistenceError, match=r"hand in a redis\.Redis client"):
+        RedisPersistence(NOT_CLIENTS[kind]())  # pyright: ignore[reportArgumentType]
+
+
+OPTIONS: dict[str, dict[str, object]] = {
+    "decoding": {"decode_responses": True},
+    "another encoding": {"encoding": "utf-16", "decode_responses": True},
+    "newer protocol": {"protocol": 3},
+    "newer replies": {"legacy_responses": False},
+    "retries": {"retry": Retry(ConstantBackoff(1), 5), "retry_on_error": [redis.ConnectionError]},
+}
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_the_options_of_a_client_do_not_change_the_bytes(kind):
+    store = RedisPersistence(fakeredis.FakeRedis(server=fakeredis.FakeServer(), **OPTIONS[kind]))
+    entry = IndexEntry("caf\u00e9", 1.5, "n\u00e4me", "status", "tag")
+    records = {"": b"", "\u00e9": b"\x00\xff"}
+    assert store.initialize_if_absent("caf\u00e9", "f", b"\xff", records, entry, [("log", b"\xfe")])
+    assert store.load("caf\u00e9") == {"f": b"\xff", **records}
+    assert store.due(2.0) == store.find(name="n\u00e4me") == [entry]
+    assert [told.data for told in store.read_log("log")] == [b"\xfe"]
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_no_client_brings_retries_of_its_own(kind):
+    link = RedisLink(redis.Redis(**OPTIONS[kind]), error=PersistenceError)
+    connection = link.client.connection_pool.make_connection()
+    assert connection.retry.get_retries() == 0
+    assert connection.encoder.decode_responses is False
+
+
+def test_a_blocking_pool_is_given_our_options_too():
+    pool = redis.BlockingConnectionPool(host="nowhere", decode_responses=True, max_connections=2)
+    link = RedisLink(redis.Redis(connection_pool=pool), error=PersistenceError)
+    assert link.address == "nowhere:6379"
+    assert link.client.connection_pool.make_connection().encoder.decode_responses is False
+
+
+def test_the_callers_client_stays_as_it_was():
+    client = fakeredis.FakeRedis(server=fakeredis.FakeServer(), decode_responses=True)
+    RedisPersistence(client).initialize_if_absent("p", "f", b"1")
+    assert {type(key) for key in client.keys("*")} == {str}
