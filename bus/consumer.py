@@ -9,7 +9,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
@@ -24,11 +24,11 @@ from bus.topics import check_patterns, matches_any
 
 __all__ = ["BATCH", "DEFAULT_BACKOFF", "TAKEOVER_AFTER", "WAIT", "Handler", "SignalConsumer"]
 
-Handler = Callable[[Signal], Any] | Callable[[Signal], Awaitable[Any]]
-"""Handles one signal, or raises to have it delivered again. Plain or async."""
+Handler = Callable[[Signal], Any]
+"""Handles one signal, or raises to have it delivered again. Plain or async; what it returns does not matter."""
 
 BATCH = 16
-"""Signals of each kind (retries, taken over, new) that are taken in one go."""
+"""Signals of each kind (retries and new ones) that are taken in one go."""
 WAIT = 1.0
 """Seconds that an idle consumer waits for a new signal before it looks for retries, abandoned ones and `stop` again."""
 TAKEOVER_AFTER = 60.0

@@ -178,7 +178,10 @@ class GroupReader(Protocol):
     """
 
     def take(self, limit: int) -> Taken:
-        """Take up to ``limit`` each of: retries that are due, deliveries left alone by others, signals not yet read.
+        """Take up to ``limit`` retries that are due, as many signals not yet read, and one delivery left alone by others.
+
+        The one left alone comes last: it may have killed its consumer, and should it kill this one too, nothing else is in
+        hand by then whose deliveries would be counted in vain.
 
         A group that is missing, since it is new or its server lost its data, is created: at its start, or at the place that
         this reader had reached. What a take without answer took comes back after the takeover time.

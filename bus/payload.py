@@ -29,6 +29,14 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A checked signal on its way: its stream, and its payload as the bytes that are stored."""
@@ -55,7 +63,7 @@ def check_name(what: str, name: str) -> str:
 
 def loads(data: bytes) -> dict[str, Any]:
     """The payload from its stored bytes; raises ValueError when they are not a JSON object."""
-    payload = json.loads(data, parse_constant=_refuse_constant)
+    payload = _DECODER.decode(data.decode())
     if not isinstance(payload, dict):
         raise ValueError("not a JSON object")
     return cast(dict[str, Any], payload)
@@ -64,10 +72,6 @@ def loads(data: bytes) -> dict[str, Any]:
 def same_content(one: bytes, other: bytes) -> bool:
     """Whether two stored payloads say the same, whatever the order of their keys; 1, 1.0 and true differ."""
     return one == other or _canonical(one) == _canonical(other)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _canonical(data: bytes) -> str:
@@ -81,7 +85,7 @@ def _dumps(signal: Signal) -> bytes:
     content = dict(cast(Mapping[Any, Any], payload))
     _check(content, "payload", signal.id, 1)
     try:
-        data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+        data = _ENCODER.encode(content).encode()
     except ValueError as trouble:
         raise BusError(
             f"the payload of signal {signal.id!r} cannot be written as JSON ({trouble}): send it as text"

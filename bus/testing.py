@@ -310,6 +310,28 @@ class SignalBusContract:
         assert handler.seen == []
         assert bus.dead_letters("g")[0].error.startswith("delivered 2 times and never answered")
 
+    def test_a_signal_that_kills_its_consumers_does_not_take_others_along(self, bus: SignalBus) -> None:
+        class Death(BaseException):
+            pass
+
+        def mortal(signal: Signal) -> None:
+            if signal.id == "killer":
+                raise Death
+            handled.append(signal.id)
+
+        handled: list[str] = []
+        bus.publish_many([*_facts("a", "killer", "b", "c"), Signal("d", "agent.heartbeat", {}), *_facts("e")])
+        deaths = 0
+        while not bus.dead_letters("g"):
+            try:
+                _consume(bus, mortal, max_deliveries=3, takeover_after=0.1).drain()
+            except Death:
+                deaths += 1
+        eventually(lambda: _consume(bus, mortal, takeover_after=0.1).drain() == 0 and len(handled) >= 5)
+        assert deaths == 3
+        assert sorted(handled) == ["a", "b", "c", "d", "e"]
+        assert [letter.signal.id for letter in bus.dead_letters("g")] == ["killer"]
+
     def test_a_late_outcome_of_a_delivery_that_went_to_another_changes_nothing(self, bus: SignalBus) -> None:
         bus.publish("a", "fact", {})
         late, heir = (bus.join("g", name, takeover_after=0.05) for name in ("late", "heir"))

@@ -1,6 +1,9 @@
 """What can go wrong in this room. Each message is one line that says what to do.
 
 WorkersError
+├── SettingsError              a setting is wrong or missing
+├── UnknownWorkflowError       no definition is registered under this name
+├── TimedOutError              a run was not finished in the given time
 ├── FolderUnusableError        the data folder cannot be made, read or written
 ├── FolderInUseError           another process owns the data folder
 ├── ProcessError
@@ -15,6 +18,18 @@ WorkersError
 
 class WorkersError(Exception):
     """The root of this room's errors: show its text, never its traceback."""
+
+
+class SettingsError(WorkersError):
+    """A setting is wrong or missing. The message names it and what to write."""
+
+
+class UnknownWorkflowError(WorkersError):
+    """No definition is registered under this name. The message names the known ones."""
+
+
+class TimedOutError(WorkersError):
+    """A run was not finished in the given time; it goes on. Wait again, or look at it with ``jarvis``."""
 
 
 class FolderUnusableError(WorkersError):

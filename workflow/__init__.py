@@ -34,6 +34,7 @@ from workflow.interrupts import (
     WaitForEventRequest,
 )
 from workflow.node import Node
+from workflow.records import Failure
 from workflow.requests import ExecutionRequest
 from workflow.resources import WorkflowResources
 from workflow.serializer import JsonSerializer, OpaqueValue, PickleSerializer, Serializer
@@ -47,6 +48,7 @@ __all__ = [
     "Event",
     "Execution",
     "ExecutionRequest",
+    "Failure",
     "GraphError",
     "InputKind",
     "InputTranslationError",

@@ -30,6 +30,7 @@ __all__ = [
     "interrupt_if",
     "memoize",
     "recall_memo",
+    "running_step",
     "sleep_until",
 ]
 
@@ -77,6 +78,11 @@ def current_step(caller: str) -> StepContext:
     if step is None:
         raise WorkflowError(f"{caller} works only inside a running node: call it there, or use workflow.testing.isolated()")
     return step
+
+
+def running_step() -> StepContext | None:
+    """The step that runs here, or None outside one."""
+    return _step.get()
 
 
 class entered:  # noqa: N801 - reads as a statement: `with entered(step):`

@@ -121,6 +121,11 @@ class Workflow(Generic[StateT]):
         """The live services of one segment."""
         return WorkflowResources()
 
+    @property
+    def has_resources(self) -> bool:
+        """Whether the definition says itself where its resources come from."""
+        return self._resources is not None or type(self).resources is not Workflow.resources
+
     # --- changed copies -----------------------------------------------------------------------------------------------------
 
     def reconfigure(self, **changes: Any) -> Self:

@@ -31,8 +31,8 @@ class WorkflowRunSnapshot:
     lease_expires_at: dt.datetime | None
     deferred_interrupts: int
     tag: str | None
-    failure: str | None
-    """Why the last segment failed, while the run is failed: the error's class and message."""
+    failure: Failure | None
+    """Why the last segment failed, while the run is failed."""
 
 
 class WorkflowEngine:
@@ -50,6 +50,7 @@ class WorkflowEngine:
         if control is None:
             return None
         active = control.interrupt
+        failed = control.status is WorkflowStatus.FAILED
         return WorkflowRunSnapshot(
             workflow_id=workflow_id,
             run_id=control.run_id,
@@ -61,7 +62,7 @@ class WorkflowEngine:
             lease_expires_at=control.lease_end,
             deferred_interrupts=len(control.pending_steps),
             tag=store.ignition.tag,
-            failure=_failure(store) if control.status is WorkflowStatus.FAILED else None,
+            failure=store.read(failure_key(control.run_id), Failure.from_record) if failed else None,
         )
 
     def abandon(self, workflow_id: str, run_id: str | None = None, execution_attempt: int | None = None) -> bool:
@@ -85,8 +86,3 @@ class WorkflowEngine:
     def _delete(self, store: RunStore) -> None:
         if not store.delete():
             raise lifecycle.conflict(store.workflow_id)
-
-
-def _failure(store: RunStore) -> str | None:
-    failure = store.read(failure_key(store.control.run_id), Failure.from_record)
-    return failure and f"{failure.error}: {failure.message}"

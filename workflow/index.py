@@ -7,11 +7,12 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, cast
 
-from persistence import IndexEntry, PersistenceError
+from persistence import IndexEntry, Persistence, PersistenceError
 from workflow.control import Control
+from workflow.records import CONTROL
 from workflow.status import WorkflowStatus
 
-__all__ = ["HINT_DELAY", "MAX_HINT_DELAY", "RunSummary", "entry_of", "hinted"]
+__all__ = ["HINT_DELAY", "MAX_HINT_DELAY", "RunSummary", "entry_of", "make_due", "postpone"]
 
 HINT_DELAY = 5
 """Seconds after ignition in which the first hint is expected to arrive."""
@@ -73,7 +74,30 @@ def _due(control: Control, now: float, retain_until: float | None) -> float | No
             return None
 
 
-def hinted(entry: IndexEntry, now: float) -> IndexEntry:
+def postpone(store: Persistence, workflow_id: str, now: float) -> IndexEntry | None:
+    """Move a due entry on before a hint is sent, by a fenced write of no records. Returns the moved entry.
+
+    None when the entry is not due any more, or when its run changed meanwhile: then somebody else has seen to it.
+    """
+    fence = store.get(workflow_id, CONTROL)
+    entry = store.entry(workflow_id)
+    if fence is None or entry is None or entry.due is None or entry.due > now:
+        return None
+    moved = _hinted(entry, now)
+    return moved if store.write_if_unchanged(workflow_id, CONTROL, fence, {}, index=moved) else None
+
+
+def make_due(store: Persistence, workflow_id: str, run_id: str, now: float) -> IndexEntry | None:
+    """Ask for a run to be continued now, whatever its entry says. None when this run is not the current one any more."""
+    fence = store.get(workflow_id, CONTROL)
+    entry = store.entry(workflow_id)
+    if fence is None or entry is None or RunSummary.of(entry).run_id != run_id:
+        return None
+    due = replace(entry, due=now + HINT_DELAY)
+    return due if store.write_if_unchanged(workflow_id, CONTROL, fence, {}, index=due) else None
+
+
+def _hinted(entry: IndexEntry, now: float) -> IndexEntry:
     """The entry after one more hint: due again later, with a delay that doubles up to `MAX_HINT_DELAY`."""
     summary = RunSummary.of(entry)
     delay = min(HINT_DELAY * 2**summary.hints, MAX_HINT_DELAY)

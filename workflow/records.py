@@ -13,6 +13,7 @@ __ignition                   what the run was started with, for its whole life  
 Every shape carries its version in ``v``. The first step record holds the whole state, later ones what changed.
 """
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -159,16 +160,20 @@ class Failure:
 
     error: str
     message: str
+    at: dt.datetime
+
+    def __str__(self) -> str:
+        return f"{self.error}: {self.message}"
 
     def to_record(self) -> dict[str, Any]:
         """The stored shape."""
-        return {"v": VERSION, "error": self.error, "message": self.message}
+        return {"v": VERSION, "error": self.error, "message": self.message, "at": self.at}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The value behind a stored shape."""
         _check_version(record)
-        return cls(record["error"], record["message"])
+        return cls(record["error"], record["message"], record["at"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ class Segment(Generic[StateT]):
         """Record the failure if the run is still ours. What goes wrong here must not hide the error that brought us here."""
         if self._store.control.status is not WorkflowStatus.RUNNING:
             return
-        failure = Failure(type(error).__qualname__, str(error)[:FAILURE_LIMIT]).to_record()
+        failure = Failure(type(error).__qualname__, str(error)[:FAILURE_LIMIT], self._store.moment()).to_record()
         with suppress(Exception):
             records = {failure_key(self._store.control.run_id): failure}
             self._store.commit(records, Control.failed, verb="mark the run failed")

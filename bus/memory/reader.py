@@ -3,13 +3,18 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 
-from bus.contract import BEGINNING, END, DeadLetter, Delivery, Signal, Taken
+from bus.contract import BEGINNING, END, DeadLetter, Delivery, Taken
 from bus.memory.stream import MemoryGroup, MemoryStream, Pending
 from bus.places import EntryId, Position, parse_entry
 from bus.streams import stream_of
 
 __all__ = ["MemoryReader"]
+
+
+Candidate = tuple[MemoryStream, MemoryGroup, EntryId, int]
+"""An entry to deliver, with the number of the attempt."""
 
 
 class MemoryReader:
@@ -40,14 +45,13 @@ class MemoryReader:
         with self._changed:
             deliveries: list[Delivery] = []
             lost = 0
-            for stream in self._streams.values():
-                group = self._group_in(stream)
-                for entry, attempt in self._candidates(stream, group, limit):
-                    signal = stream.signal(entry)
-                    if signal is None:
-                        lost += 1
-                    else:
-                        deliveries.append(self._hand_out(group, entry, signal, attempt))
+            for stream, group, entry, attempt in [*self._fresh(limit), *self._left_alone()]:
+                signal = stream.signal(entry)
+                if signal is None:
+                    lost += 1
+                else:
+                    group.pending[entry] = Pending(self._consumer, self._now(), attempt)
+                    deliveries.append(Delivery(signal, attempt))
             return Taken(deliveries, lost)
 
     def wait(self, seconds: float) -> None:
@@ -91,22 +95,27 @@ class MemoryReader:
     def _has_unread(self) -> bool:
         return any(stream.last > self._group_in(stream).reached for stream in self._streams.values())
 
-    def _candidates(self, stream: MemoryStream, group: MemoryGroup, limit: int) -> Iterator[tuple[EntryId, int]]:
-        """Entries to deliver now with the number of the attempt, taken out of where they stood."""
+    def _fresh(self, limit: int) -> Iterator[Candidate]:
+        """Retries that are due and signals not yet read, taken from where they stood."""
         now = self._now()
-        due = sorted((when, entry) for entry, (when, _) in group.retries.items() if when <= now)
-        for _, entry in due[:limit]:
-            yield entry, group.retries.pop(entry)[1] + 1
-        alone = [entry for entry, held in group.pending.items() if now - held.since >= self._takeover_after]
-        for entry in alone[:limit]:
-            yield entry, group.pending.pop(entry).attempt + 1
-        for entry, _ in zip(stream.after(group.reached), range(limit), strict=False):
-            group.reached = entry
-            yield entry, 1
+        for stream in self._streams.values():
+            group = self._group_in(stream)
+            due = sorted((when, entry) for entry, (when, _) in group.retries.items() if when <= now)
+            for _, entry in due[:limit]:
+                yield stream, group, entry, group.retries.pop(entry)[1] + 1
+            for entry in islice(stream.after(group.reached), limit):
+                group.reached = entry
+                yield stream, group, entry, 1
 
-    def _hand_out(self, group: MemoryGroup, entry: EntryId, signal: Signal, attempt: int) -> Delivery:
-        group.pending[entry] = Pending(self._consumer, self._now(), attempt)
-        return Delivery(signal, attempt)
+    def _left_alone(self) -> Iterator[Candidate]:
+        """One delivery that was in someone's hands for the takeover time, and before it those that were trimmed."""
+        now = self._now()
+        for stream in self._streams.values():
+            group = self._group_in(stream)
+            for entry in [entry for entry, held in group.pending.items() if now - held.since >= self._takeover_after]:
+                yield stream, group, entry, group.pending.pop(entry).attempt + 1
+                if stream.signal(entry):
+                    return
 
     def _starting_place(self, stream: MemoryStream) -> EntryId:
         if self._start == END:

@@ -17,6 +17,9 @@ _PUT_OFF = load_script("bus.redis", "in_hand", "put_off")
 _BURY = load_script("bus.redis", "in_hand", "bury")
 _LEAVE = load_script("bus.redis", "leave")
 
+_LOOKS = 20
+"""Times ten entries of the pending list that one take examines for an abandoned one."""
+
 
 class RedisReader:
     """`bus.contract.GroupReader` over Redis streams, named with their keys.
@@ -44,15 +47,15 @@ class RedisReader:
     def take(self, limit: int) -> Taken:
         """See `bus.contract.GroupReader.take`."""
         deliveries: list[Delivery] = []
+        abandoned: list[Delivery] = []
         lost = 0
         for stream, place in self._streams.items():
-            found, gone = self._take_from(place, limit)
-            signals = [(signal_of(stream, entry, paired(fields)), entry, attempt) for entry, attempt, fields in found]
-            deliveries += [Delivery(signal, attempt) for signal, _, attempt in signals if signal]
-            unreadable = [entry for signal, entry, _ in signals if not signal]
-            self._let_go(place, unreadable)
-            lost += gone + len(unreadable)
-        return Taken(deliveries, lost)
+            found, left_alone, gone = self._take_from(place, limit, looks=0 if abandoned else _LOOKS)
+            fresh, old = self._readable(stream, found), self._readable(stream, [left_alone] if left_alone else [])
+            deliveries += fresh
+            abandoned += old
+            lost += gone + len(found) + bool(left_alone) - len(fresh) - len(old)
+        return Taken([*deliveries, *abandoned], lost)
 
     def wait(self, seconds: float) -> None:
         """See `bus.contract.GroupReader.wait`. Only a look behind what the group has reached, so a lost reply loses nothing."""
@@ -86,12 +89,20 @@ class RedisReader:
         for place in self._streams.values():
             self._call(_LEAVE, [place.keys.stream], [])
 
-    def _take_from(self, place: "_StreamPlace", limit: int) -> tuple[list[Any], int]:
+    def _take_from(self, place: "_StreamPlace", limit: int, looks: int) -> tuple[list[Any], list[Any], int]:
         names = [place.keys.stream, place.keys.retry(self._group)]
-        args = [limit, self._takeover_after, place.cursor, place.start, place.reached]
+        args = [limit, self._takeover_after, place.cursor, place.start, place.reached, looks]
         reply = self._link.run(self._link.call(_TAKE, names, [self._group, self._consumer, *args]))
-        found, gone, place.cursor, place.reached = cast(tuple[list[Any], int, bytes, bytes], tuple(reply))
-        return found, gone
+        found, left_alone, gone, place.cursor, place.reached = cast(
+            tuple[list[Any], list[Any], int, bytes, bytes], tuple(reply)
+        )
+        return found, left_alone, gone
+
+    def _readable(self, stream: str, found: list[Any]) -> list[Delivery]:
+        """The deliveries that are signals; the others are acknowledged, for nobody could ever handle them."""
+        signals = [(signal_of(stream, entry, paired(fields)), entry, attempt) for entry, attempt, fields in found]
+        self._let_go(self._streams[stream], [entry for signal, entry, _ in signals if signal is None])
+        return [Delivery(signal, attempt) for signal, _, attempt in signals if signal]
 
     def _longest_wait(self) -> float:
         """Well below the time after which the client would take the silence of a blocked read for a dead server."""

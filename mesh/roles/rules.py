@@ -42,8 +42,11 @@ class RuleAgents:
         self._clock = clock
         self._transport = transport
 
-    def make(self, role: str, thread_id: str) -> ResearchRole | OperationsRole | BriefingRole:  # noqa: ARG002 - rules remember nothing
-        """Return the agent that plays `role`. Raises `UnknownRoleError` for a role that is not one of `ROLES`."""
+    def make(self, role: str, thread_id: str) -> ResearchRole | OperationsRole | BriefingRole:
+        """Return the agent that plays `role`. Raises `UnknownRoleError` for a role that is not one of `ROLES`.
+
+        The thread is for agents that remember a conversation; rules remember nothing.
+        """
         match role:
             case "research":
                 return ResearchRole(self._config, self._fetcher, self._clock)

@@ -40,9 +40,9 @@ def read_calendar(name: str, content: bytes, window: Window) -> Reading:
     midnight = window.midnight(window.day)
     try:
         expansion = expand(content, midnight - _SLACK, midnight + 2 * _SLACK)
+        today = [_item(name, event, window) for event in expansion.occurrences if _is_today(event, window)]
     except CONTENT_ERRORS as error:
         return Reading.gap(name, f"cannot be read as a calendar ({type(error).__name__})")
-    today = [_item(name, event, window) for event in expansion.occurrences if _is_today(event, window)]
     return Reading(
         items=tuple(sorted(today, key=_by_hour)),
         remarks=tuple(Remark(name, text) for text in _remarks(expansion)),
@@ -50,26 +50,29 @@ def read_calendar(name: str, content: bytes, window: Window) -> Reading:
 
 
 def _is_today(event: Occurrence, window: Window) -> bool:
-    start, end = _on_clock(event.start, window), _on_clock(event.end, window)
+    start, end = _times(event, window)
     if isinstance(start, dt.datetime) and isinstance(end, dt.datetime):
         return window.overlaps_day(start, end)
     return start <= window.day < end
 
 
 def _item(source: str, event: Occurrence, window: Window) -> Item:
-    return Item(
-        kind=Kind.EVENT,
-        text=_title(event),
-        source=source,
-        key=f"{event.uid}/{event.start.isoformat()}",
-        at=_on_clock(event.start, window),
-        until=_on_clock(event.end, window),
-    )
+    start, end = _times(event, window)
+    key = f"{event.uid}/{event.start.isoformat()}"
+    return Item(kind=Kind.EVENT, text=_title(event), source=source, key=key, at=start, until=end)
 
 
-def _on_clock(moment: dt.datetime | dt.date, window: Window) -> dt.datetime | dt.date:
-    """Return a moment on the operator's clock; a day is a day everywhere."""
-    return window.local(moment) if isinstance(moment, dt.datetime) else moment
+def _times(event: Occurrence, window: Window) -> tuple[dt.datetime | dt.date, dt.datetime | dt.date]:
+    """Return start and end on the operator's clock. A day is a day everywhere, and one that ends as it begins is whole.
+
+    Some programs write one of the two as a day and the other as a moment; the start decides.
+    """
+    start, end = event.start, event.end
+    if isinstance(start, dt.datetime):
+        moment = end if isinstance(end, dt.datetime) else dt.datetime.combine(end, dt.time(), start.tzinfo)
+        return window.local(start), window.local(moment)
+    last = end.date() if isinstance(end, dt.datetime) else end
+    return start, max(last, start + dt.timedelta(days=1))
 
 
 def _title(event: Occurrence) -> str:

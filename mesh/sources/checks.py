@@ -39,8 +39,11 @@ class CheckSource:
         self._clock = clock
         self._monotonic = monotonic
 
-    def read(self, window: Window) -> Reading:  # noqa: ARG002 - a service is asked now, whatever day the briefing is for
-        """Ask the service and return one item: it is up, and how fast it answered, or it is down, and why."""
+    def read(self, window: Window) -> Reading:
+        """Ask the service and return one item: it is up, and how fast it answered, or it is down, and why.
+
+        It is asked now, whatever day the briefing is for; the item carries the moment of asking.
+        """
         asked_at, begun = self._clock(), self._monotonic()
         trouble = self._probe()
         milliseconds = (self._monotonic() - begun) * 1000

@@ -95,7 +95,7 @@ class _TextReader(HTMLParser):
         self.parts: list[str] = []
         self._silent = 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Enter an element."""
         self._silent += tag in _SILENT_ELEMENTS
         self._break(tag)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha1
 from importlib.resources import files
 from typing import Any, cast
+from weakref import finalize
 
 import redis
 from redis.backoff import NoBackoff
@@ -111,6 +112,9 @@ class RedisLink:
     ) -> None:
         _require_client(client, error)
         self.client = _with_our_options(client)
+        if self.client is not client:
+            # Nobody else can close these connections; left to the garbage collector, each socket would be warned of.
+            finalize(self, self.client.connection_pool.disconnect)
         self._error = error
         self._unreachable = unreachable or error
         self._retry_delays = retry_delays

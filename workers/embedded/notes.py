@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
+from workers.processes.folders import usable
+
 
 @dataclass(frozen=True, slots=True)
 class Notes:
@@ -26,8 +28,9 @@ class Notes:
     def write(self, path: Path) -> None:
         """Write the notes, all at once."""
         part = path.with_suffix(".part")
-        part.write_text(json.dumps(asdict(self), default=str))
-        part.replace(path)
+        with usable(path):
+            part.write_text(json.dumps(asdict(self), default=str))
+            part.replace(path)
 
 
 def _path(text: str | None) -> Path | None:

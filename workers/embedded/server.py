@@ -15,12 +15,14 @@ from workers.embedded.address import ServerAddress, remove_socket_folder, socket
 from workers.embedded.binary import ServerBinary, choose_binary, installed_binaries
 from workers.embedded.failure import start_failure
 from workers.embedded.notes import Notes
-from workers.errors import FolderUnusableError, ServerNotStartedError
+from workers.errors import ServerNotStartedError
 from workers.processes import Ledger, ProcessSpec, Supervisor
+from workers.processes.folders import make_private
 from workers.processes.identity import alive
 from workers.processes.logs import tail
 
 ROLE = "server"
+DATA = "server"
 NOTES = "notes.json"
 START_SECONDS = 20.0
 """How long the server may take to answer at all. Reading a large file afterwards has no limit."""
@@ -45,7 +47,8 @@ def start_server(
     `ServerNotFoundError` where there is none, `ServerDataError` when the server cannot read the data,
     `ServerNotStartedError` for every other failure.
     """
-    data = _data_folder(supervisor.folder)
+    data = supervisor.folder / DATA
+    make_private(data)
     notes = Notes.read(data / NOTES)
     chosen = binary or choose_binary(installed_binaries(), notes.writer)
     address = _place_socket(supervisor, data, notes)
@@ -63,7 +66,7 @@ def start_server(
 def find_server(folder: Path) -> ServerAddress | None:
     """Return the address of the server that an owner keeps running for this data folder now, or None."""
     entries = Ledger(folder).entries()
-    socket = Notes.read(folder / "server" / NOTES).socket
+    socket = Notes.read(folder / DATA / NOTES).socket
     running = any(entry.role == ROLE and alive(entry.pid, entry.started) for entry in entries)
     return ServerAddress(socket) if running and socket else None
 
@@ -120,13 +123,3 @@ def _info(address: ServerAddress) -> dict[str, Any]:
             return client.info()
         except (redis.ConnectionError, redis.TimeoutError):
             return {}
-
-
-def _data_folder(folder: Path) -> Path:
-    data = folder / "server"
-    try:
-        data.mkdir(mode=0o700, exist_ok=True)
-        data.chmod(0o700)
-    except OSError as error:
-        raise FolderUnusableError(f"{data} cannot be used ({error.strerror}): mend it or choose another folder.") from error
-    return data

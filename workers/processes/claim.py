@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workers.errors import FolderInUseError, FolderUnusableError
+from workers.errors import FolderInUseError
+from workers.processes.folders import make_private, usable
 from workers.processes.identity import alive, file_id, started
 
 PATIENCE_SECONDS = 30.0
@@ -51,9 +52,8 @@ def claim_folder(
     # A dying owner lets go of its files a little before its children can see that it is dead (see `launch`).
     while owner_of(folder) is not None and clock() < deadline:
         sleep(POLL_SECONDS)
-    content = {"pid": os.getpid(), "started": started(os.getpid()), "file": file_id(lock)}
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, json.dumps(content).encode(), 0)
+    with usable(path):
+        _sign(lock)
     return Claim(folder, lock)
 
 
@@ -78,28 +78,27 @@ def _refuse_living_owner(path: Path) -> None:
         )
 
 
+def _sign(lock: int) -> None:
+    content = {"pid": os.getpid(), "started": started(os.getpid()), "file": file_id(lock)}
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, json.dumps(content).encode(), 0)
+
+
 def _try_lock(path: Path) -> int | None:
     """Return the open lock file, or None while another process holds it."""
-    lock = _open(path)
+    make_private(path.parent)
+    with usable(path):
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if _takes(lock, path):
+            return lock
+        os.close(lock)
+        return None
+
+
+def _takes(lock: int, path: Path) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # A folder that was removed meanwhile took its lock file along: a lock on that one keeps nobody out.
-        if os.path.samestat(os.fstat(lock), path.stat()):
-            return lock
+        return os.path.samestat(os.fstat(lock), path.stat())
     except (BlockingIOError, FileNotFoundError):
-        pass
-    except OSError as error:
-        os.close(lock)
-        raise FolderUnusableError(f"{path} cannot be locked ({error.strerror}): choose a folder on a local disk.") from error
-    os.close(lock)
-    return None
-
-
-def _open(path: Path) -> int:
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise FolderUnusableError(
-            f"The data folder {path.parent} cannot be used ({error.strerror}): mend it or choose another one."
-        ) from error
+        return False

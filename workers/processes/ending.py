@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from workers.errors import ProcessRemainsError
 from workers.processes.family import ancestors, family, leader
@@ -30,7 +30,7 @@ class Ending:
     patience: float = float("inf")
     hurry: Callable[[], bool] = never
     clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = field(default=time.sleep)
+    sleep: Callable[[float], None] = time.sleep
 
     def end(self, entries: Collection[Entry]) -> list[Entry]:
         """End these processes, forget their records and return those of which something still lived.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workers.errors import FolderUnusableError
+from workers.processes.folders import make_private
 from workers.processes.identity import file_id
 
 
@@ -42,7 +43,7 @@ class Ledger:
 
     def open(self) -> None:
         """Make the folder of the records, and remove what is none of its own: halves of dead writers, and copies."""
-        self.folder.mkdir(mode=0o700, exist_ok=True)
+        make_private(self.folder)
         own = {self.path(entry.mark) for entry in self.entries()}
         for path in self.folder.iterdir():
             if path not in own:

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import IO
 
+from workers.processes.folders import make_private, usable
+
 LARGEST_BYTES = 10 * 1024 * 1024
 """A log of this size is set aside as `<name>.log.1` at the next start."""
 
@@ -12,10 +14,11 @@ _TAIL_BYTES = 8192
 
 def open_log(path: Path) -> IO[bytes]:
     """Open a log to append to, in a folder that only its user can read."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > LARGEST_BYTES:
-        path.replace(path.with_name(f"{path.name}.1"))
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "ab", buffering=0)
+    make_private(path.parent)
+    with usable(path):
+        if path.exists() and path.stat().st_size > LARGEST_BYTES:
+            path.replace(path.with_name(f"{path.name}.1"))
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "ab", buffering=0)
 
 
 def tail(path: Path, since: int = 0) -> list[str]:

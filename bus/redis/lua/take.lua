@@ -3,7 +3,9 @@
 -- KEYS  1 stream   2 retry sorted set
 -- ARGV  1 group   2 consumer   3 most deliveries of each kind   4 takeover time in milliseconds   5 takeover cursor
 --       6 where a new group starts   7 entry that this consumer knows the group to have reached, or ''
--- Returns {deliveries, lost, next takeover cursor, entry the group has reached}; a delivery is {entry id, attempt, fields}.
+--       8 how often to look for an abandoned delivery, 0 for not at all
+-- Returns {deliveries, an abandoned delivery or {}, lost, next takeover cursor, entry the group has reached}; a delivery is
+-- {entry id, attempt, fields}.
 
 local stream, group, consumer, limit = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 
@@ -46,7 +48,7 @@ if not group_reached() then
   redis.call('XGROUP', 'CREATE', stream, group, starting_place(), 'MKSTREAM')
 end
 
-local deliveries, lost = {}, 0
+local deliveries, abandoned, lost = {}, {}, 0
 local function deliver(entry, attempt)
   deliveries[#deliveries + 1] = { entry[1], attempt, entry[2] }
 end
@@ -65,12 +67,6 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT
   end
 end
 
-local found = redis.call('XAUTOCLAIM', stream, group, consumer, ARGV[4], ARGV[5], 'COUNT', limit)
-for _, entry in ipairs(found[2]) do
-  deliver(entry, redis.call('XPENDING', stream, group, entry[1], entry[1], 1)[1][4])
-end
-lost = lost + #found[3]
-
 local unread = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', limit, 'STREAMS', stream, '>')
 if unread and unread[1] then
   for _, entry in ipairs(unread[1][2]) do
@@ -78,4 +74,18 @@ if unread and unread[1] then
   end
 end
 
-return { deliveries, lost, found[1], group_reached() }
+-- One look covers ten entries of the pending list; the cursor is kept, so that the next take looks on from there.
+local cursor, looks = ARGV[5], tonumber(ARGV[8])
+while looks > 0 do
+  local found = redis.call('XAUTOCLAIM', stream, group, consumer, ARGV[4], cursor, 'COUNT', 1)
+  cursor, lost, looks = found[1], lost + #found[3], looks - 1
+  local entry = found[2][1]
+  if entry then
+    abandoned = { entry[1], redis.call('XPENDING', stream, group, entry[1], entry[1], 1)[1][4], entry[2] }
+  end
+  if entry or cursor == '0-0' then
+    break
+  end
+end
+
+return { deliveries, abandoned, lost, cursor, group_reached() }

@@ -1,5 +1,6 @@
 """The link repeats what is safe, a bounded number of times, and speaks bytes whatever client it is given."""
 
+import gc
 from collections.abc import Callable
 
 import fakeredis
@@ -152,3 +153,14 @@ def test_the_callers_client_stays_as_it_was():
     client = fakeredis.FakeRedis(server=fakeredis.FakeServer(), decode_responses=True)
     RedisPersistence(client).initialize_if_absent("p", "f", b"1")
     assert {type(key) for key in client.keys("*")} == {str}
+
+
+def test_a_link_that_is_dropped_closes_its_connections():
+    client = fakeredis.FakeRedis(server=fakeredis.FakeServer())
+    link = RedisLink(client, error=PersistenceError)
+    link.run(lambda ours: ours.ping())
+    pool = link.client.connection_pool
+    assert [connection.is_connected for connection in pool._get_free_connections()] == [True]
+    del link
+    gc.collect()
+    assert [connection.is_connected for connection in pool._get_free_connections()] == [False]

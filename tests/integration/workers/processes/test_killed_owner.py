@@ -54,11 +54,10 @@ def test_children_whose_parent_was_killed_first_are_found_as_well(start_owner, p
     assert living_of() == []
 
 
-def test_the_next_owner_goes_on_with_the_data_of_a_killed_one(start_owner, folder, wait_until):
+def test_the_next_owner_goes_on_with_the_data_of_a_killed_one(start_owner, folder):
     owner = start_owner("server")
     with redis.Redis.from_url(owner.told("server")) as client:
         client.set("told", "once")
-        assert wait_until(lambda: client.info("persistence")["aof_pending_bio_fsync"] == 0)
     owner.kill(guardian=True)
 
     with Supervisor(folder) as supervisor, redis.Redis.from_url(start_server(supervisor).store_url) as client:

@@ -71,7 +71,16 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FolderUnusableError) as error, Supervisor(tmp_path / "file" / ".jarvis"):
         pass
-    assert str(error.value).endswith("cannot be used (Not a directory): mend it or choose another one.")
+    assert str(error.value).endswith("cannot be used (Not a directory): mend it or choose another folder.")
+
+
+@pytest.mark.parametrize("name", ["logs", "processes"])
+def test_a_file_in_the_place_of_a_folder_is_one_line(folder, name):
+    folder.mkdir()
+    (folder / name).touch()
+    with pytest.raises(FolderUnusableError) as error, Supervisor(folder):
+        pass
+    assert str(error.value) == f"{folder / name} cannot be used (File exists): mend it or choose another folder."
 
 
 def test_the_folder_is_for_its_user_alone(folder):

@@ -137,6 +137,22 @@ def test_an_event_that_crosses_midnight_is_on_both_days(window: Windows, ics: Ca
     assert days_shown(calendar, window, "2026-03-04", 4, "UTC") == ["2026-03-05", "2026-03-06"]
 
 
+def test_an_all_day_event_that_ends_as_it_begins_is_the_whole_day(window: Windows, ics: Calendars) -> None:
+    calendar = ics("DTSTART:20260305\nDTEND:20260305\nSUMMARY:Holiday")
+
+    assert days_shown(calendar, window, "2026-03-04", 4, "America/Vancouver") == ["2026-03-05"]
+
+
+def test_a_day_and_a_moment_may_be_mixed(window: Windows, ics: Calendars) -> None:
+    calendar = ics(
+        "DTSTART:20260305T080000Z\nDTEND;VALUE=DATE:20260306\nSUMMARY:Until midnight",
+        "DTSTART;VALUE=DATE:20260305\nDTEND:20260306T000000Z\nSUMMARY:Whole day",
+    )
+    reading = read_calendar("c", calendar, window("2026-03-05", "UTC"))
+
+    assert [item.text for item in reading.items] == ["Whole day", "Until midnight"]
+
+
 def test_titles_say_place_and_cancellation_but_no_meeting_address(window: Windows, ics: Calendars) -> None:
     calendar = ics(
         "DTSTART:20260305T080000Z\nSUMMARY:Board\nLOCATION:Attic\nSTATUS:CANCELLED",

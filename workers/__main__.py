@@ -1,0 +1,44 @@
+"""``python -m workers sweeper|consumers``: the standing processes beside Celery's."""
+
+import signal
+import sys
+from typing import Any
+
+from workers.composition import Runtime
+from workers.consumers import run_consumers
+from workers.settings import Settings
+from workers.sweeper import Sweeper
+from workers.telemetry import configure_logging
+
+ROLES = ("sweeper", "consumers")
+
+
+def main(arguments: list[str]) -> int:
+    """Run one of the standing processes until SIGTERM. Exit code 2 for misuse."""
+    if len(arguments) != 1 or arguments[0] not in ROLES:
+        sys.stderr.write(f"usage: python -m workers {'|'.join(ROLES)}\n")
+        return 2
+    runtime = Runtime(Settings.load())
+    configure_logging(runtime.settings.log_format)
+    if arguments[0] == "consumers":
+        run_consumers(runtime)
+    else:
+        run_sweeper(runtime)
+    runtime.close()
+    return 0
+
+
+def run_sweeper(runtime: Runtime) -> None:
+    """Sweep until SIGTERM or SIGINT."""
+    sweeper = Sweeper(runtime.store, runtime.hints, every=runtime.settings.sweep_every)
+
+    def stop(*_: Any) -> None:
+        sweeper.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    sweeper.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

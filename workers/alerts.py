@@ -1,0 +1,68 @@
+"""Alert delivery: signals that people should hear of, sent through Apprise, once for each signal and address.
+
+A delivery is recorded after it was made: a consumer that dies before sending, or after recording, leaves a signal that the next
+one sends, or does not send again. If it dies in between, the alert repeats.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+
+import apprise
+import structlog
+
+from bus import Signal
+from persistence import Persistence
+
+__all__ = ["AlertDelivery", "DeliveryFailedError", "Send", "alert_text", "send_with_apprise"]
+
+Send = Callable[[str, str, str], bool]
+"""Sends title and body to an address; whether the provider took it."""
+
+_log = structlog.get_logger(__name__)
+
+
+class DeliveryFailedError(Exception):
+    """An address did not take the alert. The bus delivers the signal again later."""
+
+
+class AlertDelivery:
+    """The handler of the alert consumer."""
+
+    def __init__(self, ledger: Persistence, addresses: Sequence[str], send: Send) -> None:
+        self._ledger = ledger
+        self._addresses = addresses
+        self._send = send
+
+    def __call__(self, signal: Signal) -> None:
+        """Send the alert to every address that has not had it. Raises `DeliveryFailedError` when one does not take it."""
+        title, body = alert_text(signal)
+        failed = [address for address in self._addresses if not self._deliver(signal, address, title, body)]
+        if failed:
+            raise DeliveryFailedError(f"{len(failed)} of {len(self._addresses)} addresses did not take alert {signal.id!r}")
+
+    def _deliver(self, signal: Signal, address: str, title: str, body: str) -> bool:
+        # The address holds credentials: only its hash is stored, and neither is logged.
+        route = sha256(address.encode()).hexdigest()
+        if self._ledger.get(signal.id, route) is not None:
+            return True
+        if not self._send(address, title, body):
+            return False
+        self._ledger.initialize_if_absent(signal.id, route, dt.datetime.now(dt.UTC).isoformat().encode())
+        _log.info("alert delivered", signal=signal.id, scheme=address.partition(":")[0])
+        return True
+
+
+def alert_text(signal: Signal) -> tuple[str, str]:
+    """Title and body of an alert, for people."""
+    agent, seen = signal.payload.get("agent"), signal.payload.get("last_seen")
+    if agent is None:
+        return signal.topic, "\n".join(f"{key}: {value}" for key, value in signal.payload.items())
+    body = f"It was last seen at {seen}." if seen else "It has never been seen."
+    return f"{agent} has stopped", f"{body} Checked at {signal.payload.get('checked_at')}."
+
+
+def send_with_apprise(address: str, title: str, body: str) -> bool:
+    """Send through Apprise, which knows a hundred kinds of address."""
+    sender = apprise.Apprise()
+    return bool(sender.add(address)) and bool(sender.notify(title=title, body=body))

@@ -1,0 +1,106 @@
+"""The composition root: the one place that names concrete backends and puts a process together from its settings."""
+
+from functools import cached_property
+from typing import Any
+
+from celery import Celery
+from mesh.heartbeats import RedisHeartbeatStore
+from mesh.knowledge import RedisKnowledgeStore
+from redis import Redis
+
+from bus import RedisSignalBus, SignalBus
+from mesh.ports import JarvisAgentFactory, JarvisHeartbeatStore, JarvisKnowledgeStore
+from mesh.resources import JarvisResources
+from mesh.roles.rules import RuleAgents
+from persistence import Persistence, RedisPersistence
+from persistence.redis import connect
+from workers import registry
+from workers.celeryconfig import celery_settings
+from workers.facts import MeshFactsReader
+from workers.hints import CeleryHints, Hints
+from workers.settings import Settings
+from workflow import Workflow, WorkflowEngine
+
+__all__ = ["ALERT_PREFIX", "Runtime"]
+
+ALERT_PREFIX = "jarvis:alerts:"
+"""Keys of the delivery ledger, kept apart from runs."""
+
+
+class Runtime:
+    """Everything that a process of this mesh uses, made when first asked for. ``agents`` replaces the agent factory."""
+
+    def __init__(self, settings: Settings, *, agents: JarvisAgentFactory | None = None) -> None:
+        self.settings = settings
+        self._agents = agents
+        registry.load_modules(settings.modules)
+
+    @cached_property
+    def client(self) -> Redis:
+        """The server of store and bus."""
+        return connect(self.settings.store_url)
+
+    @cached_property
+    def store(self) -> Persistence:
+        """Runs."""
+        return RedisPersistence(self.client)
+
+    @cached_property
+    def deliveries(self) -> Persistence:
+        """Which alerts have been delivered."""
+        return RedisPersistence(self.client, prefix=ALERT_PREFIX)
+
+    @cached_property
+    def signals(self) -> SignalBus:
+        """The bus."""
+        return RedisSignalBus(self.client)
+
+    @cached_property
+    def knowledge(self) -> JarvisKnowledgeStore:
+        """The notes that agents share."""
+        return RedisKnowledgeStore(self.client)
+
+    @cached_property
+    def heartbeats(self) -> JarvisHeartbeatStore:
+        """When each agent was last seen."""
+        return RedisHeartbeatStore(self.client)
+
+    @cached_property
+    def engine(self) -> WorkflowEngine:
+        """Runs by their workflow id alone."""
+        return WorkflowEngine(self.store)
+
+    @cached_property
+    def celery(self) -> Celery:
+        """The Celery application: a sender of hints here, the worker's own in a worker."""
+        app = Celery("workers")
+        app.conf.update(celery_settings(self.settings))
+        return app
+
+    @cached_property
+    def hints(self) -> Hints:
+        """How workers are told that a run can be continued."""
+        return CeleryHints(self.celery)
+
+    @cached_property
+    def agents(self) -> JarvisAgentFactory:
+        """The agents: those handed in, or the ones that work by rule."""
+        facts = MeshFactsReader(self.store, self.heartbeats, self.celery, self.settings)
+        return self._agents or RuleAgents(self.settings.mesh, facts)
+
+    def definition(self, name: str, workflow_id: str) -> Workflow[Any]:
+        """A registered workflow, ready to run: on this store, with a lease, and with the mesh's resources if it has none."""
+        made = registry.definition(name, workflow_id).reconfigure(persistence=self.store)
+        if made.lease_timeout is None:
+            made = made.reconfigure(lease_timeout=self.settings.lease_timeout)
+        return made if made.has_resources else made.reconfigure(resources=self._resources)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        if "client" in self.__dict__:
+            self.client.close()
+        if "celery" in self.__dict__:
+            self.celery.close()
+
+    def _resources(self) -> JarvisResources:
+        return JarvisResources(self.signals, self.knowledge, self.heartbeats, self.agents)

@@ -1,0 +1,54 @@
+"""The mesh's own state, as the operations role reports it: who beats, which runs failed, what waits."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any, cast
+
+from celery import Celery
+
+from mesh.ports import JarvisHeartbeatStore
+from mesh.sources.mesh_state import FailedRun, MeshFacts
+from persistence import Persistence
+from workers.hints import SEGMENTS, SWEEPS
+from workers.settings import Settings
+from workflow import WorkflowEngine, WorkflowStatus
+
+__all__ = ["MeshFactsReader"]
+
+FAILED_RUNS = 20
+"""Failed runs that are looked at; a briefing shows fewer."""
+
+
+class MeshFactsReader:
+    """Reads the facts when called. What it raises becomes a gap in the briefing."""
+
+    def __init__(self, store: Persistence, heartbeats: JarvisHeartbeatStore, celery: Celery, settings: Settings) -> None:
+        self._store = store
+        self._heartbeats = heartbeats
+        self._celery = celery
+        self._settings = settings
+
+    def __call__(self) -> MeshFacts:
+        """What there is to know now."""
+        now = dt.datetime.now(dt.UTC)
+        watchdog = self._settings.watchdog
+        return MeshFacts(
+            at=now,
+            agents={agent: self._heartbeats.last_seen(agent) for agent in watchdog.agents},
+            failed_runs=tuple(self._failed_runs()),
+            waiting=self._waiting(),
+            stale_after_seconds=watchdog.stale_after_seconds,
+        )
+
+    def _failed_runs(self) -> Iterator[FailedRun]:
+        engine = WorkflowEngine(self._store)
+        for entry in self._store.find(status=WorkflowStatus.FAILED.value, limit=FAILED_RUNS):
+            snapshot = engine.inspect(entry.partition)
+            if snapshot is not None and snapshot.failure is not None:
+                yield FailedRun(entry.partition, snapshot.failure.at, str(snapshot.failure))
+
+    def _waiting(self) -> dict[str, int]:
+        """Messages per queue, asked of the broker."""
+        with cast(Any, self._celery.connection_for_read()) as connection:
+            declare = connection.default_channel.queue_declare
+            return {queue: declare(queue, passive=True).message_count for queue in (SEGMENTS, SWEEPS)}

@@ -1,0 +1,189 @@
+"""Everything that can be set, from the environment (``JARVIS_…``) and from jarvis.toml. A mistake is one line.
+
+Where a value stands in both, the environment wins. Without a jarvis.toml the example of a holding company is used.
+"""
+
+import datetime as dt
+import os
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Self
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+
+from mesh.settings import MeshConfig, config_error, parse_config, read_tables
+from workers.errors import SettingsError
+
+__all__ = ["AlertSettings", "ScheduleSettings", "Settings", "WatchdogSettings", "example_config"]
+
+CONFIG_NAME = "jarvis.toml"
+DEFAULT_MODULES = ("workers.definitions",)
+DEFAULT_ROLES = ("research", "operations", "briefing")
+
+Names = Annotated[tuple[str, ...], NoDecode]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ScheduleSettings(_Table):
+    """``[schedule]``: when the briefing is written, by the operator's clock, and how often the watchdog sweeps (seconds)."""
+
+    briefing: dt.time = dt.time(7, 0)
+    watchdog_every: int = Field(default=60, ge=5)
+
+
+class WatchdogSettings(_Table):
+    """``[watchdog]``: who should beat, and after how many seconds of silence an agent counts as stopped."""
+
+    agents: tuple[str, ...] = DEFAULT_ROLES
+    stale_after_seconds: float = Field(default=300, gt=0)
+
+
+class AlertSettings(_Table):
+    """``[alerts]``: where alerts go, as Apprise addresses, and which topics are alerts."""
+
+    urls: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ("agent.heartbeat.stale",)
+
+
+class ServerSettings(_Table):
+    """``[server]``: the server of store and bus, and the broker of the Celery messages; without them a private one."""
+
+    redis_url: str | None = None
+    broker_url: str | None = None
+
+
+class Settings(BaseSettings):
+    """The settings of one process. ``Settings.load()`` reads them and turns a mistake into a `SettingsError`."""
+
+    model_config = SettingsConfigDict(env_prefix="JARVIS_", frozen=True, extra="forbid")
+
+    home: Path = Path(".jarvis")
+    """Where the private server keeps its data and briefings are written."""
+    config: Path | None = None
+    redis_url: str | None = None
+    broker_url: str | None = None
+    roles: Names = DEFAULT_ROLES
+    """The roles that this worker serves, and beats for."""
+    modules: Names = DEFAULT_MODULES
+    """Modules to import: they register the workflows that workers know."""
+    lease_timeout: float = Field(default=60, ge=1)
+    """Seconds; for definitions that declare none."""
+    sweep_every: float = Field(default=1, gt=0)
+    """Seconds between looks at what is due."""
+    heartbeat_every: float = Field(default=15, gt=0)
+    """Seconds between beats."""
+    log_format: str = Field(default="auto", pattern="^(auto|console|json)$")
+
+    schedule: ScheduleSettings = ScheduleSettings()
+    watchdog: WatchdogSettings = WatchdogSettings()
+    alerts: AlertSettings = AlertSettings()
+    mesh: MeshConfig = MeshConfig()
+
+    @field_validator("roles", "modules", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        """A list in the environment is written with commas."""
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments first, then the environment, then jarvis.toml."""
+        given = init_settings()
+        path = Path(given["config"]) if given.get("config") else _configured_path(os.environ)
+        return (init_settings, env_settings, _File(settings_cls, path))
+
+    @classmethod
+    def load(cls, **given: Any) -> Self:
+        """The settings from arguments, environment and file. Raises `SettingsError` or `mesh.errors.ConfigError`."""
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            raise SettingsError(str(config_error(Path("settings"), error))) from error
+
+    @property
+    def store_url(self) -> str:
+        """The server of store and bus. Raises `SettingsError` when none is known."""
+        if self.redis_url is None:
+            raise SettingsError("no server is known: set JARVIS_REDIS_URL, or start a private one with `jarvis up`")
+        return self.redis_url
+
+    @property
+    def celery_url(self) -> str:
+        """The broker, as Celery takes it: its own URL, or the next database of the store's server."""
+        return self.broker_url or broker_beside(self.store_url)
+
+
+def broker_beside(store_url: str) -> str:
+    """The broker URL that goes with a store URL: the same server, its next database."""
+    parts = urlsplit(store_url)
+    if parts.scheme == "unix":
+        return f"redis+socket://{parts.path}?virtual_host={_database(parts.query) + 1}"
+    path = parts.path.strip("/")
+    database = int(path) if path.isdigit() else 0
+    return urlunsplit(parts._replace(path=f"/{database + 1}"))
+
+
+def example_config() -> Path:
+    """The jarvis.toml of the example holding company: in the wheel, or in the source tree beside the rooms."""
+    packaged = Path(str(files("mesh"))) / "examples" / "holding" / CONFIG_NAME
+    return packaged if packaged.exists() else Path(str(files("mesh"))).parent / "examples" / "holding" / CONFIG_NAME
+
+
+def _configured_path(environ: Mapping[str, str]) -> Path:
+    named = environ.get("JARVIS_CONFIG")
+    if named:
+        return Path(named)
+    here = Path(CONFIG_NAME)
+    return here if here.exists() else example_config()
+
+
+class _File(PydanticBaseSettingsSource):
+    """What jarvis.toml says, table by table."""
+
+    def __init__(self, settings_cls: type[BaseSettings], path: Path) -> None:
+        super().__init__(settings_cls)
+        self._path = path
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Required of a source; this one gives everything at once, in its call."""
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        tables = read_tables(self._path)
+        server = self._table(ServerSettings, "server", tables)
+        return {
+            "config": self._path,
+            "mesh": parse_config(tables, self._path),
+            "schedule": self._table(ScheduleSettings, "schedule", tables),
+            "watchdog": self._table(WatchdogSettings, "watchdog", tables),
+            "alerts": self._table(AlertSettings, "alerts", tables),
+            **server.model_dump(exclude_none=True),
+        }
+
+    def _table(self, model: type[BaseModel], name: str, tables: Mapping[str, Any]) -> BaseModel:
+        try:
+            return model.model_validate(tables.get(name, {}))
+        except ValidationError as error:
+            raise config_error(self._path / name, error) from error
+
+
+def _database(query: str) -> int:
+    for part in query.split("&"):
+        key, _, value = part.partition("=")
+        if key == "db" and value.isdigit():
+            return int(value)
+    return 0

@@ -1,0 +1,78 @@
+"""The sweeper: takes what is due from the index and sends hints. The index remembers, not the broker.
+
+Due are a start whose hint never arrived, a lease that ended, a timer, a retry, and a kept result whose time is over. Any number
+of sweepers may run: each moves an entry by a fenced write before it sends the hint, so one of them wins.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+
+from persistence import IndexEntry, Persistence, PersistenceError
+from workers.hints import Hints
+from workflow import WorkflowEngine, WorkflowRefusedError, WorkflowStatus
+from workflow.index import RunSummary, postpone
+
+__all__ = ["BATCH", "Sweeper"]
+
+BATCH = 100
+"""Entries that one look takes."""
+_ENDED = (WorkflowStatus.COMPLETED.value, WorkflowStatus.CANCELLED.value)
+
+_log = structlog.get_logger(__name__)
+
+
+class Sweeper:
+    """Looks every ``every`` seconds. ``now`` gives Unix seconds."""
+
+    def __init__(self, store: Persistence, hints: Hints, *, every: float, now: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._hints = hints
+        self._every = every
+        self._now = now
+        self._stopping = threading.Event()
+        self._troubled = False
+
+    def run(self) -> None:
+        """Sweep until `stop`. Trouble with the store is said once and waited out."""
+        while not self._stopping.is_set():
+            self._sweep_patiently()
+            self._stopping.wait(self._every)
+
+    def stop(self) -> None:
+        """End `run`. From any thread or signal handler."""
+        self._stopping.set()
+
+    def sweep(self) -> int:
+        """Look once. Returns how many entries were seen to."""
+        return sum(self._see_to(entry) for entry in self._store.due(self._now(), BATCH))
+
+    def _sweep_patiently(self) -> None:
+        try:
+            self.sweep()
+            self._troubled = False
+        except PersistenceError as trouble:
+            if not self._troubled:
+                _log.warning("cannot sweep until the store answers", trouble=str(trouble))
+            self._troubled = True
+
+    def _see_to(self, entry: IndexEntry) -> bool:
+        if entry.status in _ENDED:
+            return self._forget(entry)
+        moved = postpone(self._store, entry.partition, self._now())
+        if moved is None:
+            return False  # another sweeper, or the run itself, was faster
+        summary = RunSummary.of(moved)
+        if summary.hints > 1:
+            _log.info("hint sent again", workflow_id=entry.partition, run_id=summary.run_id, hints=summary.hints)
+        self._hints.send(entry.name, entry.partition, summary.run_id)
+        return True
+
+    def _forget(self, entry: IndexEntry) -> bool:
+        try:
+            WorkflowEngine(self._store).acknowledge(entry.partition, RunSummary.of(entry).run_id)
+        except WorkflowRefusedError:
+            return False  # gone already, or replaced
+        return True
