@@ -42,9 +42,10 @@ class SignalConsumer:
     """One member of a group. Run as many as needed, each with an object of its own; they share the group's signals.
 
     ``topics`` are patterns; other topics are acknowledged unseen. ``start`` places a new group (`SignalBus.join`). A handler
-    that raises gets the signal again after ``backoff(attempt)`` seconds, without holding up others; after ``max_deliveries``
-    it becomes a dead letter of the group with the last error. What a consumer took and left alone for ``takeover_after``
-    seconds goes to another one. ``name`` must be unique among the living consumers of a group.
+    that raises gets the signal again after ``backoff(attempt)`` seconds, without holding up others; after ``max_deliveries``,
+    those to consumers that died included, it becomes a dead letter of the group with the last error. What a consumer took
+    and left alone for ``takeover_after`` seconds goes to another one. ``name`` must be unique among the living consumers of
+    a group.
     """
 
     def __init__(

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from bus.topics import matches_any
 
-__all__ = ["FACTS", "HEARTBEATS", "STREAMS", "Stream", "stream_of", "streams_for"]
+__all__ = ["FACTS", "HEARTBEATS", "HEARTBEAT_TOPIC", "STREAMS", "Stream", "stream_of", "streams_for"]
 
 HEARTBEAT_TOPIC = "agent.heartbeat"
+"""The topic of beats, and of nothing else."""
 _HOUR = 3600
 _DAY = 24 * _HOUR
 

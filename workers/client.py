@@ -3,14 +3,14 @@
 import datetime as dt
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mesh.briefing import briefing_id
 from persistence import IndexEntry
 from workers.composition import Runtime
 from workers.definitions import BRIEFING
-from workers.editions import next_edition
+from workers.editions import next_edition, reserved_run_id
 from workers.errors import TimedOutError
 from workers.settings import Settings
 from workflow import Event, ExecutionRequest, Failure, RunInFlightError, WorkflowRunSnapshot, WorkflowStatus
@@ -41,6 +41,8 @@ class RunHandle:
     workflow_id: str
     run_id: str
     created: bool
+    since_attempt: int = 0
+    """A failure up to this attempt is an earlier one, from which the run is being taken up again."""
 
     def snapshot(self) -> WorkflowRunSnapshot | None:
         """Where the run stands; None when it has ended and is not retained, or was replaced."""
@@ -59,7 +61,7 @@ class RunHandle:
             snapshot = self.snapshot()
             if snapshot is None:
                 return RunResult(WorkflowStatus.COMPLETED)
-            if snapshot.status in _SETTLED:
+            if self._is_settled(snapshot):
                 return self._result(snapshot)
             if time.monotonic() >= deadline:
                 raise TimedOutError(
@@ -68,6 +70,10 @@ class RunHandle:
             if look is not None:
                 look()
             time.sleep(POLL_EVERY)
+
+    def _is_settled(self, snapshot: WorkflowRunSnapshot) -> bool:
+        failed_before = snapshot.status is WorkflowStatus.FAILED and snapshot.execution_attempt <= self.since_attempt
+        return snapshot.status in _SETTLED and not failed_before
 
     def _result(self, snapshot: WorkflowRunSnapshot) -> RunResult:
         if snapshot.status is not WorkflowStatus.COMPLETED:
@@ -101,10 +107,13 @@ class MeshClient:
         """
         day = date or self.today()
         edition = next_edition(self.runtime.store, day) if again else 1
-        handle = self.start(BRIEFING, briefing_id(day, edition))
+        workflow_id = briefing_id(day, edition)
+        # A reserved run never replaces one that is there, not even a failed one: that is taken up again instead.
+        handle = self.start(BRIEFING, workflow_id, run_id=reserved_run_id(workflow_id))
         snapshot = handle.snapshot()
         if not handle.created and snapshot is not None and snapshot.status is WorkflowStatus.FAILED:
             self.retry(handle.workflow_id, run_id=handle.run_id)
+            return replace(handle, since_attempt=snapshot.execution_attempt)
         return handle
 
     def today(self) -> dt.date:

@@ -1,4 +1,4 @@
-"""Editions of a briefing: numbered after the highest that was ever started, so that no number is used twice."""
+"""Names of a briefing's runs: editions numbered after the highest ever started, and the run id that an edition reserves."""
 
 import datetime as dt
 import re
@@ -7,10 +7,11 @@ from mesh.briefing import DailyBriefingWorkflow, briefing_id
 from persistence import Persistence
 from workflow.store import IGNITIONS_LOG
 
-__all__ = ["latest_edition", "next_edition"]
+__all__ = ["latest_edition", "next_edition", "reserved_run_id"]
 
 _LOG = f"{IGNITIONS_LOG}{DailyBriefingWorkflow.name}"
 PAGE = 1000
+RUN_ID_LIMIT = 128
 
 
 def latest_edition(store: Persistence, date: dt.date, operator: str | None = None) -> int:
@@ -27,3 +28,8 @@ def latest_edition(store: Persistence, date: dt.date, operator: str | None = Non
 def next_edition(store: Persistence, date: dt.date, operator: str | None = None) -> int:
     """The edition to start next."""
     return latest_edition(store, date, operator) + 1
+
+
+def reserved_run_id(workflow_id: str) -> str:
+    """The one run id of an occurrence, so that whoever starts it again finds it."""
+    return re.sub(r"[^A-Za-z0-9_-]", "-", workflow_id)[-RUN_ID_LIMIT:].lstrip("-_") or "run"

@@ -7,6 +7,7 @@
 if not in_hand() then
   return 0
 end
+-- First the write that a full server allows: then it allows the other one too, and nothing is lost in between.
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
 local entry = redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1]
 if not entry then

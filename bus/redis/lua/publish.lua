@@ -6,8 +6,6 @@
 -- entry otherwise.
 
 local retention, window = tonumber(ARGV[2]), ARGV[3]
--- Old entries go before ids are looked up: an id may be forgotten only after its entry has gone.
-redis.call('XTRIM', KEYS[1], 'MINID', string.format('%d', (redis.call('TIME')[1] - retention) * 1000))
 
 local function field(entry, name)
   for place = 1, #entry[2], 2 do
@@ -32,4 +30,7 @@ for place = 2, #KEYS do
     written[place - 1] = { entry }
   end
 end
+-- The window being longer, an id that was forgotten has its old entry trimmed in the call that adds its new one. Trimming comes
+-- last, since a server that is full refuses only the first write of a script: that must be the one that needs memory.
+redis.call('XTRIM', KEYS[1], 'MINID', string.format('%d', (redis.call('TIME')[1] - retention) * 1000))
 return written

@@ -9,6 +9,7 @@ if not in_hand() then
 end
 local time = redis.call('TIME')
 local due = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[5]
+-- First the write that a full server allows: then it allows the other one too, and nothing is lost in between.
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
 redis.call('ZADD', KEYS[2], string.format('%d', due), ARGV[3] .. ' ' .. ARGV[4])
 return 1

@@ -9,7 +9,7 @@ import pytest
 import redis
 import structlog
 
-from bus import RedisSignalBus, Signal, SignalConsumer, open_bus
+from bus import BusError, GroupInfo, RedisSignalBus, Signal, SignalConsumer, open_bus
 from bus.testing import eventually
 
 pytestmark = pytest.mark.server
@@ -260,6 +260,29 @@ def test_a_group_that_was_destroyed_goes_on_where_it_was(server_url, running):
     client.xgroup_destroy(FACTS_KEY, "g")
     bus.publish("b", "fact", {})
     eventually(lambda: seen == ["a", "b"])
+
+
+@pytest.fixture
+def full(server_url):
+    """Make the server refuse whatever needs memory, until the end of the test."""
+    client = redis.Redis.from_url(server_url)
+    yield lambda: client.config_set("maxmemory", 1)
+    client.config_set("maxmemory", 0)
+
+
+def test_a_full_server_refuses_publications_and_loses_no_failed_signal(server_url, full):
+    bus = open_bus(server_url)
+    bus.publish_many(facts("a", "b"))
+    reader = bus.join("g", "c", topics=("fact",), takeover_after=60)
+    dead, put_off = reader.take(2).deliveries
+    full()
+    with pytest.raises(BusError, match="out of memory"):
+        bus.publish("c", "fact", {})
+    reader.bury(dead, "dead")
+    reader.retry(put_off, 0)
+    assert bus.groups() == [GroupInfo("g", unread=0, pending=0, retrying=1, dead=1)]
+    assert [delivery.signal.id for delivery in reader.take(1).deliveries] == ["b"]
+    assert [signal.id for signal in bus.read()] == ["a", "b"]
 
 
 def test_concurrent_publishers_of_one_id_all_get_the_same_entry(server_url):

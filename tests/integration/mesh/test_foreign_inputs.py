@@ -75,7 +75,8 @@ def download(requirement: str, name: str, folder: Path) -> None:
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     result = subprocess.run([*pip, *options, requirement], capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        reason = f"{requirement} cannot be fetched: {result.stderr.strip()[-300:]}"
+        *_, last = ["pip gave no reason", *result.stderr.strip().splitlines()]
+        reason = f"{requirement} cannot be fetched: {last}"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
 
 

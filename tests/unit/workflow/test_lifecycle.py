@@ -9,6 +9,7 @@ import pytest
 from workflow import (
     ApprovalRequest,
     ExecutionRequest,
+    JsonSerializer,
     RefusalReason,
     RunInFlightError,
     SleepUntilRequest,
@@ -23,7 +24,7 @@ from workflow.interrupts import InputKind, InterruptRequest
 
 NOW = dt.datetime(2026, 11, 30, 12, tzinfo=dt.UTC)
 SECOND = int(NOW.timestamp())
-LATER, EARLIER = NOW + dt.timedelta(seconds=1), NOW - dt.timedelta(seconds=1)
+LATER = NOW + dt.timedelta(seconds=1)
 LEASE = SECOND + 60
 
 
@@ -397,8 +398,6 @@ def test_transitions_keep_what_a_recovery_needs() -> None:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_a_control_record_reads_back_as_itself(run: str) -> None:
-    from workflow import JsonSerializer
-
     codec = JsonSerializer()
     read = Control.from_record(codec.loads(codec.dumps(RUNS[run].to_record())))  # pyright: ignore[reportArgumentType]
     assert read == RUNS[run]

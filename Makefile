@@ -1,0 +1,70 @@
+# The words people type. `make brief` and `make test` do all the set-up that they need.
+
+PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+ROOMS := persistence workflow bus mesh workers console
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+COMPILE := $(BIN)/uv pip compile --quiet pyproject.toml --generate-hashes --no-emit-index-url --universal \
+           --python-version 3.11 --no-annotate --no-header
+
+.PHONY: brief up test test-fast check static format lint types layers compose lock bench clean
+
+brief: $(VENV)/.runtime  ## write today's briefing
+	@$(BIN)/jarvis brief
+
+up: $(VENV)/.runtime  ## keep the mesh running in the foreground
+	@$(BIN)/jarvis up
+
+test: $(VENV)/.dev  ## all tests, on real servers and real processes
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+
+test-fast: $(VENV)/.dev  ## the unit ring and the contract suites, without a server
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/unit
+
+check: static test  ## everything that CI runs
+
+static: format lint types layers compose
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/pyright
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+compose: $(VENV)/.dev
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	@if command -v docker-compose >/dev/null; then docker-compose config --quiet; fi
+
+lock: $(VENV)/.dev  ## pin what pyproject.toml asks for, with hashes
+	$(PIP) uv
+	$(COMPILE) --upgrade --group build -o requirements/runtime.lock
+	$(COMPILE) --upgrade --group dev -o requirements/dev.lock
+
+bench: $(VENV)/.dev  ## figures, as ratios against the raw server
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .cache dist
+
+$(BIN)/python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..."; exit 2; }
+	@"$(PYTHON)" -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "Python's venv module is missing: install it (on Debian: apt install python3-venv)"; exit 2; }
+
+$(VENV)/.runtime: $(BIN)/python requirements/runtime.lock pyproject.toml
+	@echo "Installing (once) ..." >&2
+	@$(PIP) --require-hashes -r requirements/runtime.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
+	$(PIP) --require-hashes -r requirements/dev.lock
+	@touch $@
