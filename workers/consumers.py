@@ -2,10 +2,11 @@
 
 import signal as signals
 import threading
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from bus import SignalConsumer
+from bus import Signal, SignalConsumer
 from workers.alerts import AlertDelivery, send_with_apprise
 from workers.beats import BEAT_TOPIC, record_beat
 from workers.composition import Runtime
@@ -18,14 +19,20 @@ ALERT_GROUP = "alerts"
 
 def heartbeat_consumer(runtime: Runtime) -> SignalConsumer:
     """Records who was last seen when."""
-    return SignalConsumer(runtime.signals, HEARTBEAT_GROUP, partial(record_beat, runtime.heartbeats), topics=(BEAT_TOPIC,))
+    record = partial(record_beat, runtime.heartbeats)
+    return _consumer(runtime, HEARTBEAT_GROUP, record, (BEAT_TOPIC,))
 
 
 def alert_consumer(runtime: Runtime) -> SignalConsumer:
     """Delivers alerts to the addresses in the settings."""
     alerts = runtime.settings.alerts
     deliver = AlertDelivery(runtime.deliveries, alerts.urls, send_with_apprise)
-    return SignalConsumer(runtime.signals, ALERT_GROUP, deliver, topics=alerts.topics)
+    return _consumer(runtime, ALERT_GROUP, deliver, alerts.topics)
+
+
+def _consumer(runtime: Runtime, group: str, handler: Callable[[Signal], None], topics: Sequence[str]) -> SignalConsumer:
+    takeover_after = runtime.settings.takeover_after
+    return SignalConsumer(runtime.signals, group, handler, topics=topics, takeover_after=takeover_after)
 
 
 def run_consumers(runtime: Runtime) -> None:

@@ -79,6 +79,8 @@ class Settings(BaseSettings):
     """Seconds between looks at what is due."""
     heartbeat_every: float = Field(default=15, gt=0)
     """Seconds between beats."""
+    takeover_after: float = Field(default=60, gt=0)
+    """Seconds after which what a consumer took and left alone goes to another one; a delivery must take less."""
     log_format: str = Field(default="auto", pattern="^(auto|console|json)$")
 
     schedule: ScheduleSettings = ScheduleSettings()

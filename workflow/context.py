@@ -58,8 +58,10 @@ class StepContext:
 
     def save(self, name: str, value: Any) -> None:
         """Record a memo, and with it the answers that were used since the last write."""
-        self.store.commit({**self.unsaved, self.key(name): value})
-        self.unsaved.clear()
+        answers = dict(self.unsaved)
+        self.store.commit({**answers, self.key(name): value})
+        # An async node may have used another answer meanwhile.
+        self.unsaved = {key: answer for key, answer in self.unsaved.items() if key not in answers}
 
     def next_wait(self, scope: tuple[str, ...]) -> str:
         """The identity of the wait reached now: the memo closures around it, and its position among their waits."""

@@ -34,6 +34,12 @@ class ActiveInterrupt:
     wait: str
     input: AcceptedInput | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether this program defines the class of the request. One that it does not can be shown and discarded only."""
+        request: Any = self.request
+        return isinstance(request, InterruptRequest)
+
 
 @dataclass(frozen=True, slots=True)
 class Control:

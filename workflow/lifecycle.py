@@ -8,7 +8,7 @@ import datetime as dt
 from dataclasses import dataclass
 
 from workflow.control import AcceptedInput, ActiveInterrupt, Control
-from workflow.errors import RefusalReason, RunInFlightError, StaleRunError, WorkflowRefusedError
+from workflow.errors import RefusalReason, RunInFlightError, StaleRunError, WorkflowError, WorkflowRefusedError
 from workflow.interrupts import InputKind, InterruptType, WaitForEventRequest
 from workflow.requests import ExecutionRequest, canonical_json
 from workflow.status import WorkflowStatus
@@ -106,7 +106,7 @@ def _how_to_settle(current: Control, now: int) -> str:
             return "which is completed and retained: acknowledge() it first"
         case WorkflowStatus.CANCELLED:
             return "which is cancelled: acknowledge() or abandon() it first"
-        case WorkflowStatus.SUSPENDED if current.interrupt is not None:
+        case WorkflowStatus.SUSPENDED if current.interrupt is not None and current.interrupt.is_known:
             return f"which waits for {_shown(current.interrupt)}: answer it with signal() or resume(payload), or abandon() it"
         case WorkflowStatus.SUSPENDED:
             return "which is suspended: answer it with signal() or resume(payload), or abandon() it"
@@ -139,12 +139,21 @@ def continue_run(
         if request.signal_name is not None:
             raise _refused(RefusalReason.NOT_AWAITED, workflow_id, "its run is completed and waits for nothing")
         return ServeOutcome()
+    _check_known(workflow_id, control)
     accepted = _input(workflow_id, control, request, now)
     if accepted is not None and control.interrupt is not None:
         control = _accept(workflow_id, control, control.interrupt, accepted, now)
     if control.awaits_input:
         return IdlePoll(_settled(control, writer))
     return Claim(control.claimed(writer, lease))
+
+
+def _check_known(workflow_id: str, control: Control) -> None:
+    if control.interrupt is not None and not control.interrupt.is_known:
+        raise WorkflowError(
+            f"workflow {workflow_id!r} waits for {control.interrupt.request!r}, whose class is not defined in this program: "
+            "import the module that defines it"
+        )
 
 
 def _input(workflow_id: str, control: Control, request: ExecutionRequest, now: dt.datetime) -> AcceptedInput | None:

@@ -196,4 +196,4 @@ class Outcome:
 
 def _check_version(record: Mapping[str, Any]) -> None:
     if record["v"] != VERSION:
-        raise PersistenceError(f"version {record['v']!r} of this record is not known: use the release that wrote it")
+        raise ValueError(f"version {record['v']!r} of this record is not known: use the release that wrote it")

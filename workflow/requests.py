@@ -4,12 +4,15 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
+from persistence import PersistenceError
 from workflow.errors import InputTranslationError, WorkflowError
 from workflow.events import Event
 from workflow.ids import check_run_id
 from workflow.serializer import JsonSerializer
 
 __all__ = ["ExecutionRequest", "canonical_json"]
+
+_KINDS = ("start", "resume", "signal")
 
 
 def canonical_json(payload: Any) -> str:
@@ -127,12 +130,15 @@ class ExecutionRequest:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """The request behind such a text. Raises `WorkflowError` for any other."""
-        stored = JsonSerializer().loads(text.encode())
         try:
-            held = cast(dict[str, Any], stored)
+            held = cast(dict[str, Any], JsonSerializer().loads(text.encode()))
             event = held["event"]
+            if held["kind"] not in _KINDS:
+                raise ValueError(f"its kind is {held['kind']!r}")
             if event is not None and not isinstance(event, Event):
                 raise TypeError(f"its event {event!r} is not defined in this program")
+            if held["run"] is not None:
+                check_run_id(held["run"])
             return cls(
                 held["kind"],
                 run_id=held["run"],
@@ -144,5 +150,5 @@ class ExecutionRequest:
                 _event=event,
                 _payload=held["payload"],
             )
-        except (KeyError, TypeError) as trouble:
+        except (PersistenceError, KeyError, TypeError, ValueError) as trouble:
             raise WorkflowError(f"this is no execution request: {trouble}") from trouble

@@ -55,7 +55,6 @@ class RunStore:
         if CONTROL not in self._records:
             return None
         self._control = self._decoded_control(self._records[CONTROL])
-        self._ignition = self._decoded_ignition()
         return self._control
 
     @property
@@ -67,9 +66,12 @@ class RunStore:
 
     @property
     def ignition(self) -> Ignition:
-        """What the run was started with. Only after a run was found or made."""
+        """What the run was started with. Only after a run was found or made.
+
+        It is decoded when first asked for, so that a run whose record is damaged can still be abandoned.
+        """
         if self._ignition is None:
-            raise WorkflowError(f"workflow {self.workflow_id!r} has no run")
+            self._ignition = self._decoded_ignition()
         return self._ignition
 
     def has(self, key: str) -> bool:

@@ -1,5 +1,6 @@
 """One stream in memory, and the state of its groups: what a server would keep. The bus's lock guards every call."""
 
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -49,7 +50,8 @@ class MemoryStream:
         self.bounds = bounds
         self.last = ZERO
         self.groups: dict[str, MemoryGroup] = {}
-        self._entries: OrderedDict[EntryId, Draft] = OrderedDict()
+        self._entries: dict[EntryId, Draft] = {}
+        self._order: list[EntryId] = []
         self._known: OrderedDict[str, tuple[EntryId, datetime]] = OrderedDict()
 
     def add(self, draft: Draft, now: datetime) -> Written:
@@ -60,6 +62,7 @@ class MemoryStream:
         if entry is None:
             entry = self.last = self._next_entry(now)
             self._entries[entry] = draft
+            self._order.append(entry)
         self._known[draft.id] = (entry, now)
         self._known.move_to_end(draft.id)
         first = self._entries.get(entry)
@@ -67,7 +70,7 @@ class MemoryStream:
 
     def after(self, entry: EntryId) -> Iterator[EntryId]:
         """The entries behind this one."""
-        return (place for place in list(self._entries) if place > entry)
+        return (self._order[place] for place in range(bisect_right(self._order, entry), len(self._order)))
 
     def signal(self, entry: EntryId) -> Signal | None:
         """The signal of an entry, or None when it was trimmed."""
@@ -83,8 +86,8 @@ class MemoryStream:
     def _trim(self, now: datetime) -> None:
         """Make room for one more entry, and forget ids whose window is over."""
         oldest = now - timedelta(seconds=self.bounds.retention)
-        while self._entries and (len(self._entries) >= self.bounds.entries or next(iter(self._entries)).time < oldest):
-            self._entries.popitem(last=False)
+        while self._order and (len(self._order) >= self.bounds.entries or self._order[0].time < oldest):
+            del self._entries[self._order.pop(0)]
         forgotten = now - timedelta(seconds=self.bounds.window)
         while self._known and next(iter(self._known.values()))[1] < forgotten:
             self._known.popitem(last=False)

@@ -156,9 +156,3 @@ def test_an_inexact_due_time_fails_its_case(store):
 def test_a_lost_condition_that_leaves_a_trace_fails_its_case(store):
     with pytest.raises(AssertionError):
         PersistenceContract().test_a_lost_condition_leaves_records_index_and_logs_as_they_were(store(), "write")
-
-
-@pytest.mark.parametrize("store", [AbsentEqualsEmpty, DeletesLast, KeepsTheIndex, AppendsWhenLost, FindsByPrefix])
-def test_the_model_finds_faults_that_it_was_not_told_of(store):
-    with pytest.raises((AssertionError, ExceptionGroup)):
-        PersistenceContract().test_any_sequence_of_calls_does_what_the_model_does(store())
