@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101 - tests say what they show by their names, and assert
 """The contract of a signal bus as tests, for every transport, also one of your own.
 
 Subclass `SignalBusContract` in a test module and give it a fixture ``bus`` that returns an empty bus.

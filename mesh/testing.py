@@ -34,7 +34,7 @@ class ScriptedAgentFactory:
 
 
 def _as_list(answers: Answer | list[Answer]) -> list[Answer]:
-    return answers.copy() if isinstance(answers, list) else [answers]
+    return [*answers] if isinstance(answers, list) else [answers]
 
 
 @dataclass(frozen=True)

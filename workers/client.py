@@ -106,8 +106,15 @@ class MeshClient:
         One that failed is tried again. ``again`` asks for a further edition.
         """
         day = date or self.today()
-        edition = next_edition(self.runtime.store, day) if again else 1
-        workflow_id = briefing_id(day, edition)
+        if not again:
+            return self.enqueue_edition(day, 1)
+        while not (handle := self.enqueue_edition(day, next_edition(self.runtime.store, day))).created:
+            pass  # somebody else was given this number a moment earlier: the log shows it now
+        return handle
+
+    def enqueue_edition(self, date: dt.date, edition: int) -> RunHandle:
+        """One edition of a date's briefing: new, under way, or finished and kept. One that failed is tried again."""
+        workflow_id = briefing_id(date, edition)
         # A reserved run never replaces one that is there, not even a failed one: that is taken up again instead.
         handle = self.start(BRIEFING, workflow_id, run_id=reserved_run_id(workflow_id))
         snapshot = handle.snapshot()

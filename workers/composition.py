@@ -1,9 +1,12 @@
-"""The composition root: the one place that names concrete backends and puts a process together from its settings."""
+"""The composition root: the one place that names concrete backends and puts a process together from its settings.
+
+What only workers use (Celery, the readers of feeds and calendars) is imported when it is asked for: a client that only looks
+does not wait for it.
+"""
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from celery import Celery
 from mesh.heartbeats import RedisHeartbeatStore
 from mesh.knowledge import RedisKnowledgeStore
 from redis import Redis
@@ -11,15 +14,17 @@ from redis import Redis
 from bus import RedisSignalBus, SignalBus
 from mesh.ports import JarvisAgentFactory, JarvisHeartbeatStore, JarvisKnowledgeStore
 from mesh.resources import JarvisResources
-from mesh.roles.rules import RuleAgents
 from persistence import Persistence, RedisPersistence
 from persistence.redis import connect
 from workers import registry
-from workers.celeryconfig import celery_settings
-from workers.facts import MeshFactsReader
-from workers.hints import CeleryHints, Hints
+from workers.errors import SettingsError
 from workers.settings import Settings
 from workflow import Workflow, WorkflowEngine
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+    from workers.hints import Hints
 
 __all__ = ["ALERT_PREFIX", "Runtime"]
 
@@ -37,8 +42,11 @@ class Runtime:
 
     @cached_property
     def client(self) -> Redis:
-        """The server of store and bus."""
-        return connect(self.settings.store_url)
+        """The server of store and bus. Raises `SettingsError` for a URL that is none."""
+        try:
+            return connect(self.settings.store_url)
+        except ValueError as wrong:
+            raise SettingsError(f"JARVIS_REDIS_URL: {wrong}") from wrong
 
     @cached_property
     def store(self) -> Persistence:
@@ -71,20 +79,29 @@ class Runtime:
         return WorkflowEngine(self.store)
 
     @cached_property
-    def celery(self) -> Celery:
+    def celery(self) -> "Celery":
         """The Celery application: a sender of hints here, the worker's own in a worker."""
+        from celery import Celery
+
+        from workers.celeryconfig import celery_settings
+
         app = Celery("workers")
         app.conf.update(celery_settings(self.settings))
         return app
 
     @cached_property
-    def hints(self) -> Hints:
+    def hints(self) -> "Hints":
         """How workers are told that a run can be continued."""
+        from workers.hints import CeleryHints
+
         return CeleryHints(self.celery)
 
     @cached_property
     def agents(self) -> JarvisAgentFactory:
         """The agents: those handed in, or the ones that work by rule."""
+        from mesh.roles.rules import RuleAgents
+        from workers.facts import MeshFactsReader
+
         facts = MeshFactsReader(self.store, self.heartbeats, self.celery, self.settings)
         return self._agents or RuleAgents(self.settings.mesh, facts)
 

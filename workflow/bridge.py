@@ -26,6 +26,10 @@ class Host(Protocol):
         """Run something that blocks: a store call, a synchronous node."""
         ...
 
+    async def finishing(self, call: Callable[[], T]) -> T:
+        """Run something that blocks and must not be left half done: a caller that is cancelled waits until it has ended."""
+        ...
+
     async def asynchronous(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine function on an event loop."""
         ...
@@ -36,6 +40,10 @@ class DirectHost:
 
     async def blocking(self, call: Callable[[], T]) -> T:
         """See `Host.blocking`."""
+        return call()
+
+    async def finishing(self, call: Callable[[], T]) -> T:
+        """See `Host.finishing`."""
         return call()
 
     async def asynchronous(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -54,6 +62,15 @@ class LoopHost:
     async def blocking(self, call: Callable[[], T]) -> T:
         """See `Host.blocking`."""
         return await asyncio.to_thread(call)
+
+    async def finishing(self, call: Callable[[], T]) -> T:
+        """See `Host.finishing`."""
+        running = asyncio.ensure_future(asyncio.to_thread(call))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running])
+            raise
 
     async def asynchronous(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """See `Host.asynchronous`."""

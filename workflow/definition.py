@@ -171,7 +171,12 @@ class Workflow(Generic[StateT]):
     async def _run(self, request: ExecutionRequest | None, host: Host) -> StateT:
         asked = request or ExecutionRequest.start(recover_failed=True)
         store, plan = self._store(), self._plan()
-        admitted = await host.blocking(lambda: admit(store, asked, self._default_event(), self._name()))
+        try:
+            admitted = await host.finishing(lambda: admit(store, asked, self._default_event(), self._name()))
+        except BaseException as error:
+            # Whoever is cancelled here may have claimed the run already.
+            await host.finishing(lambda: store.fail(error))
+            raise
         match admitted:
             case Admitted.OUTCOME:
                 return outcome_state(store, plan.seed())
@@ -230,7 +235,7 @@ class Workflow(Generic[StateT]):
         return (self._seed if self._seed is not None else self.state()).model_copy(deep=True)
 
     def _default_event(self) -> Event:
-        return self._start_event or self.start_event()
+        return (self._start_event or self.start_event()).model_copy(deep=True)
 
     def _make_resources(self) -> WorkflowResources:
         given = self._resources
@@ -238,7 +243,7 @@ class Workflow(Generic[StateT]):
             return self.resources()
         if isinstance(given, WorkflowResources):
             return given
-        return given(self.workflow_id) if inspect.signature(given).parameters else given()
+        return given(self.workflow_id) if _takes_id(given) else given()
 
     def _codec(self) -> Serializer:
         return self._serializer or JsonSerializer(self._types)
@@ -284,6 +289,12 @@ _ATTRIBUTES = {**{option: f"_{option}" for option in _PRIVATE}, **{option: optio
 
 def _unknown_option(option: str) -> str:
     raise WorkflowError(f"there is no option {option!r}: use one of {', '.join(sorted(_ATTRIBUTES))}")
+
+
+def _takes_id(factory: Callable[..., Any]) -> bool:
+    """Whether a resource factory wants the workflow id. The optional parameters of a class mean something else."""
+    parameters = inspect.signature(factory).parameters.values()
+    return any(parameter.default is parameter.empty or not isinstance(factory, type) for parameter in parameters)
 
 
 def _state_class(cls: type[Any]) -> type[WorkflowState]:

@@ -6,6 +6,7 @@ each time it grows.
 
 from typing import Any, TypeVar
 
+from workflow.errors import SerializationError
 from workflow.records import StateChange
 from workflow.serializer import Serializer
 from workflow.state import WorkflowState
@@ -25,7 +26,7 @@ class StateJournal:
     def change(self, state: WorkflowState) -> StateChange:
         """What to record of this state now. From here on the records are taken to hold it."""
         values = state.all()
-        encoded = {key: self._serializer.dumps(value) for key, value in values.items()}
+        encoded = {key: self._encoded(key, value) for key, value in values.items()}
         before, self._recorded = self._recorded, encoded
         if before is None:
             return StateChange(values, whole=True)
@@ -37,7 +38,13 @@ class StateJournal:
         apply_change(state, change)
         before = {} if change.whole or self._recorded is None else self._recorded
         kept = {key: data for key, data in before.items() if key not in change.removed}
-        self._recorded = {**kept, **{key: self._serializer.dumps(value) for key, value in change.values.items()}}
+        self._recorded = {**kept, **{key: self._encoded(key, value) for key, value in change.values.items()}}
+
+    def _encoded(self, key: str, value: Any) -> bytes:
+        try:
+            return self._serializer.dumps(value)
+        except SerializationError as trouble:
+            raise SerializationError(f"the state's {key!r} cannot be stored: {trouble}") from trouble
 
 
 def whole_state(state: WorkflowState) -> StateChange:

@@ -7,18 +7,20 @@ lost is never revived.
 
 import heapq
 import itertools
+import logging
 import os
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from persistence import PersistenceError
 from workflow.store import RunStore
 
 __all__ = ["LeaseRenewer", "Renewal", "renewer"]
 
 RENEWALS_PER_LEASE = 3
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -30,9 +32,9 @@ class Renewal:
     node_timeout: float
     node_began: float
 
-    def due_store(self, now: float) -> RunStore | None:
-        """The store whose lease is to be extended, or None when it is to be left alone from now on."""
-        return None if now - self.node_began > self.node_timeout else self.store
+    def is_over_time(self, now: float) -> bool:
+        """Whether the node has run for so long that it is to be given up."""
+        return now - self.node_began > self.node_timeout
 
 
 @dataclass(order=True, slots=True)
@@ -86,17 +88,20 @@ class LeaseRenewer:
                     self._changed.wait(wait)
                     continue
                 renewal = heapq.heappop(self._turns).renewal
-            store = renewal.due_store(self._monotonic())
-            if store is not None and self._extend(store):
-                with self._changed:
-                    self._schedule(renewal)
+            store = renewal.store
+            if store is None:
+                continue
+            if not renewal.is_over_time(self._monotonic()):
+                self._extend(store)
+            # It keeps its turn: a later node of the segment, or a store that answers again, goes on with the lease.
+            with self._changed:
+                self._schedule(renewal)
 
-    def _extend(self, store: RunStore) -> bool:
-        """Whether to go on with this lease. While the store does not answer, it is tried again until the lease has ended."""
+    def _extend(self, store: RunStore) -> None:
         try:
-            return store.renew()
-        except PersistenceError:
-            return True
+            store.renew()
+        except Exception as trouble:  # noqa: BLE001 - the trouble of one segment must not end the leases of the others
+            _log.warning("the lease of workflow %r was not renewed: %s", store.workflow_id, trouble)
 
 
 renewer = LeaseRenewer()

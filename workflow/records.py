@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Self
 
-from persistence import PersistenceError
 from workflow.events import Event
 
 __all__ = [

@@ -137,7 +137,7 @@ class ExecutionRequest:
                 raise ValueError(f"its kind is {held['kind']!r}")
             if event is not None and not isinstance(event, Event):
                 raise TypeError(f"its event {event!r} is not defined in this program")
-            if held["run"] is not None:
+            if held["kind"] == "start" and held["run"] is not None:
                 check_run_id(held["run"])
             return cls(
                 held["kind"],

@@ -5,8 +5,9 @@ write; the write that settles the run carries the last step. Decisions live in `
 """
 
 import itertools
+import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
@@ -19,7 +20,7 @@ from workflow.events import Event, StopEvent
 from workflow.graph import Graph, NodeSpec
 from workflow.journal import StateJournal, whole_state
 from workflow.leases import Renewal, renewer
-from workflow.records import Failure, Outcome, StepRecord, checkpoint_key, failure_key, outcome_key, step_key
+from workflow.records import Outcome, StepRecord, checkpoint_key, outcome_key, step_key
 from workflow.resources import WorkflowResources
 from workflow.serializer import Serializer
 from workflow.settled import execution_of
@@ -30,9 +31,6 @@ from workflow.store import RunStore
 __all__ = ["Plan", "Segment"]
 
 StateT = TypeVar("StateT", bound=WorkflowState)
-
-FAILURE_LIMIT = 2000
-"""Characters of an error's message that are kept for people to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +61,17 @@ class Segment(Generic[StateT]):
 
     async def run(self) -> StateT:
         """The state in which the run was settled. A failure marks the run failed and is raised as it is."""
-        self._keep_lease()
         try:
+            self._keep_lease()
             return await self._execute()
         except BaseException as error:
             # Whatever ends a segment early, a cancelled task and Ctrl-C too, must not leave the run looking alive.
-            await self._host.blocking(partial(self._mark_failed, error))
+            await self._host.finishing(partial(self._store.fail, error))
             raise
         finally:
             if self._renewal is not None:
                 renewer.release(self._renewal)
-            self._store.close()
+            await self._host.finishing(self._store.close)
 
     async def _execute(self) -> StateT:
         state = self._plan.seed()
@@ -103,7 +101,7 @@ class Segment(Generic[StateT]):
                 continue
             step = self._begin(step_id, state)
             returned = await self._call(spec, step, event, state, resources)
-            settled = await self._host.blocking(partial(self._record, graph, step, state, returned))
+            settled = await self._host.finishing(partial(self._record, graph, step, state, returned))
             if settled is not None:
                 return settled
             event = cast(Event, returned)
@@ -186,15 +184,6 @@ class Segment(Generic[StateT]):
             retain_until=None if keep is None else self._store.now() + keep,
         )
 
-    def _mark_failed(self, error: BaseException) -> None:
-        """Record the failure if the run is still ours. What goes wrong here must not hide the error that brought us here."""
-        if self._store.control.status is not WorkflowStatus.RUNNING:
-            return
-        failure = Failure(type(error).__qualname__, str(error)[:FAILURE_LIMIT], self._store.moment()).to_record()
-        with suppress(Exception):
-            records = {failure_key(self._store.control.run_id): failure}
-            self._store.commit(records, Control.failed, verb="mark the run failed")
-
     # --- around the path ----------------------------------------------------------------------------------------------------
 
     def _keep_lease(self) -> None:
@@ -204,11 +193,16 @@ class Segment(Generic[StateT]):
     @asynccontextmanager
     async def _opened(self, resources: WorkflowResources) -> AsyncGenerator[None]:
         """Close resources that are a context manager when the segment ends."""
-        with ExitStack() as closing:
-            if isinstance(resources, AbstractContextManager):
-                manager = cast(AbstractContextManager[Any], resources)
-                await self._host.blocking(lambda: closing.enter_context(manager))
+        if not isinstance(resources, AbstractContextManager):
             yield
+            return
+        manager = cast(AbstractContextManager[Any], resources)
+        await self._host.blocking(manager.__enter__)
+        try:
+            yield
+        finally:
+            # Not a `with`: resources that swallow the error would turn a failure into a success.
+            await self._host.finishing(partial(manager.__exit__, *sys.exc_info()))
 
 
 def _without_answer_of(step_id: str, control: Control) -> Control:

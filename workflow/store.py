@@ -6,8 +6,11 @@ written.
 """
 
 import datetime as dt
+import math
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from persistence import Persistence, PersistenceError
@@ -16,7 +19,7 @@ from workflow.control import Control
 from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
 from workflow.index import entry_of
 from workflow.lifecycle import stale_attempt
-from workflow.records import CONTROL, IGNITION, Ignition
+from workflow.records import CONTROL, IGNITION, Failure, Ignition, failure_key
 from workflow.serializer import Serializer
 from workflow.status import WorkflowStatus
 
@@ -24,7 +27,8 @@ __all__ = ["IGNITIONS_LOG", "RunStore"]
 
 IGNITIONS_LOG = "ignitions:"
 """With the definition's name behind it: the log of workflow ids that were ever started, which outlives their runs."""
-
+FAILURE_LIMIT = 2000
+"""Characters of an error's message that are kept for people to read."""
 
 T = TypeVar("T")
 
@@ -44,6 +48,8 @@ class RunStore:
         self._control: Control | None = None
         self._ignition: Ignition | None = None
         self._displaced = False
+        self._ours = False
+        self._process = os.getpid()
 
     # --- reading ------------------------------------------------------------------------------------------------------------
 
@@ -51,7 +57,7 @@ class RunStore:
         """Read the whole partition in one trip. None when there is no run."""
         self._records = self._persistence.load(self.workflow_id)
         self._control = self._ignition = None
-        self._displaced = False
+        self._displaced = self._ours = False
         if CONTROL not in self._records:
             return None
         self._control = self._decoded_control(self._records[CONTROL])
@@ -109,12 +115,14 @@ class RunStore:
             return False
         self._records = {CONTROL: fence, IGNITION: first}
         self._control, self._ignition = control, ignition
+        self._ours = True
         return True
 
     def replace(self, control: Control, records: Mapping[str, Any] | None = None) -> bool:
         """Write a control made outside a segment (a claim, a settling). False when the run has changed since it was read."""
         with self._lock:
-            return self._write(control, records or {}, (), None)
+            self._ours = self._write(control, records or {}, (), None)
+            return self._ours
 
     def commit(
         self,
@@ -129,9 +137,24 @@ class RunStore:
 
         Raises `WorkflowRefusedError` when the run is not ours any more.
         """
+        if self._is_copy():
+            raise stale_attempt(self.workflow_id, verb)
         with self._lock:
             if self._displaced or not self._write(change(self._renewed()), records, delete, retain_until):
                 raise self._displacement(verb)
+
+    def fail(self, error: BaseException) -> None:
+        """Record why the segment ended, if there is one that is still ours and not settled.
+
+        Raises nothing: what goes wrong here must not hide the error that is being recorded.
+        """
+        if self._is_copy():
+            return
+        with suppress(Exception), self._lock:
+            if self._ours and not self._displaced and self.control.status is WorkflowStatus.RUNNING:
+                failure = Failure(type(error).__qualname__, str(error)[:FAILURE_LIMIT], self.moment())
+                records = {failure_key(self.control.run_id): failure.to_record()}
+                self._write(self._renewed().failed(), records, (), None)
 
     def renew(self) -> bool:
         """Extend a lease that is still live. False when it is lost, or when there is nothing to renew."""
@@ -142,6 +165,8 @@ class RunStore:
 
     def delete(self) -> bool:
         """Delete the whole partition. False when the run has changed since it was read."""
+        if self._is_copy():
+            return False
         with self._lock:
             if self._displaced:
                 return False
@@ -149,17 +174,21 @@ class RunStore:
 
     def close(self) -> None:
         """Write nothing more: the segment has been settled, or is another process's."""
+        if self._is_copy():
+            return
         with self._lock:
             self._displaced = True
 
     def displaced(self, verb: str) -> WorkflowRefusedError:
         """The refusal for a segment whose run is not its own any more."""
+        if self._is_copy():
+            return stale_attempt(self.workflow_id, verb)
         with self._lock:
             return self._displacement(verb)
 
     def lease(self) -> int | None:
-        """The end of a lease that begins now, in whole Unix seconds."""
-        return None if self.lease_timeout is None else int(self.now() + self.lease_timeout)
+        """The end of a lease that begins now, in whole Unix seconds: never sooner than asked for."""
+        return None if self.lease_timeout is None else math.ceil(self.now() + self.lease_timeout)
 
     def moment(self) -> dt.datetime:
         """The present moment."""
@@ -168,6 +197,10 @@ class RunStore:
     def now(self) -> float:
         """The present moment in Unix seconds."""
         return self.moment().timestamp()
+
+    def _is_copy(self) -> bool:
+        """Whether this is a forked child's copy of the store. The run stays the parent's, and the lock may never be freed."""
+        return os.getpid() != self._process
 
     # --- the one place that writes ------------------------------------------------------------------------------------------
 

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101 - tests say what they show by their names, and assert
 """The contract of a heartbeat store as tests, for every adapter, also one of your own.
 
 Subclass `HeartbeatStoreContract` in a test module and give it a fixture ``store`` that returns an empty store whose clock

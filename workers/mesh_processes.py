@@ -1,0 +1,66 @@
+"""Which processes make up a mesh, and how each is started: the one list behind `jarvis up` and `jarvis brief`.
+
+role        program                        what it does
+worker      celery worker                  executes segments and sweeps
+beat        celery beat                    starts the daily briefing and the watchdog's sweeps
+sweeper     python -m workers sweeper      hints at what is due
+consumers   python -m workers consumers    records heartbeats, delivers alerts
+
+They get their settings by environment only, so that no address with a password stands in a command line.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from workers.hints import SEGMENTS, SWEEPS
+from workers.processes import ProcessSpec
+from workers.settings import Settings
+
+__all__ = ["WORKER", "mesh_environment", "mesh_processes", "worker_process"]
+
+WORKER = "worker"
+CONCURRENCY = 4
+"""Segments that the worker of a small mesh executes at the same time. They mostly wait for others."""
+
+
+def mesh_processes(settings: Settings, home: Path) -> list[ProcessSpec]:
+    """All processes of a mesh, but the server. ``settings`` names the server and the broker; ``home`` is absolute."""
+    schedule = home / "beat"
+    schedule.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return [
+        worker_process(settings, home),
+        _process("beat", [*_celery(home), "beat", "--schedule", str(schedule / "schedule"), "--loglevel", "INFO"], settings, home),
+        _process("sweeper", ["-m", "workers", "sweeper"], settings, home),
+        _process("consumers", ["-m", "workers", "consumers"], settings, home),
+    ]
+
+
+def worker_process(settings: Settings, home: Path) -> ProcessSpec:
+    """One Celery worker for both queues."""
+    pool = ["--pool", "threads", "--concurrency", str(CONCURRENCY), "--queues", f"{SEGMENTS},{SWEEPS}"]
+    # Nobody listens to these three; each costs messages, and the last one ends a worker whose server was away.
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    return _process(WORKER, [*_celery(home), "worker", *pool, *quiet, "--loglevel", "INFO"], settings, home)
+
+
+def mesh_environment(settings: Settings, home: Path) -> dict[str, str]:
+    """What a process of this mesh is told. Paths are absolute: it does not run in the caller's folder."""
+    environment = {
+        "JARVIS_REDIS_URL": settings.store_url,
+        "JARVIS_BROKER_URL": settings.celery_url,
+        "JARVIS_HOME": str(home),
+        # A folder called `bus` or `mesh` where the caller stands must not take the place of ours.
+        "PYTHONSAFEPATH": "1",
+    }
+    return environment if settings.config is None else {**environment, "JARVIS_CONFIG": str(settings.config.absolute())}
+
+
+def _celery(home: Path) -> list[str]:
+    # Celery puts its working folder before everything else that is imported: let it be one without Python files.
+    return ["-m", "celery", "--quiet", "--workdir", str(home), "--app", "workers"]
+
+
+def _process(role: str, arguments: list[str], settings: Settings, home: Path) -> ProcessSpec:
+    environment: Mapping[str, str] = mesh_environment(settings, home)
+    return ProcessSpec(role, [sys.executable, *arguments], env=environment, log=home / "logs" / f"{role}.log")
