@@ -7,11 +7,11 @@ does not wait for it.
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mesh.heartbeats import RedisHeartbeatStore
-from mesh.knowledge import RedisKnowledgeStore
 from redis import Redis
 
 from bus import RedisSignalBus, SignalBus
+from mesh.heartbeats import RedisHeartbeatStore
+from mesh.knowledge import RedisKnowledgeStore
 from mesh.ports import JarvisAgentFactory, JarvisHeartbeatStore, JarvisKnowledgeStore
 from mesh.resources import JarvisResources
 from persistence import Persistence, RedisPersistence

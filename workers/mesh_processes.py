@@ -15,6 +15,7 @@ from pathlib import Path
 
 from workers.hints import SEGMENTS, SWEEPS
 from workers.processes import ProcessSpec
+from workers.processes.folders import make_private
 from workers.settings import Settings
 
 __all__ = ["WORKER", "mesh_environment", "mesh_processes", "worker_process"]
@@ -27,10 +28,11 @@ CONCURRENCY = 4
 def mesh_processes(settings: Settings, home: Path) -> list[ProcessSpec]:
     """All processes of a mesh, but the server. ``settings`` names the server and the broker; ``home`` is absolute."""
     schedule = home / "beat"
-    schedule.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(schedule)
+    beat = ["beat", "--schedule", str(schedule / "schedule"), "--loglevel", "INFO"]
     return [
         worker_process(settings, home),
-        _process("beat", [*_celery(home), "beat", "--schedule", str(schedule / "schedule"), "--loglevel", "INFO"], settings, home),
+        _process("beat", [*_celery(home), *beat], settings, home),
         _process("sweeper", ["-m", "workers", "sweeper"], settings, home),
         _process("consumers", ["-m", "workers", "consumers"], settings, home),
     ]

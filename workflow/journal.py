@@ -59,6 +59,5 @@ def apply_change(state: StateT, change: StateChange) -> StateT:
         gone |= {key for key in state.all() if key not in type(state).model_fields and key not in change.values}
     for key in gone:
         state.delete(key)
-    for key, value in change.values.items():
-        state.set(key, value)
+    state.restore(change.values)
     return state

@@ -7,13 +7,14 @@ never be mistaken for one of ours. Nothing is changed silently: what cannot be k
 
 import dataclasses
 import enum
+import io
 import json
 import math
 import pickle
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 from persistence import PersistenceError
 from workflow.errors import SerializationError
@@ -56,10 +57,14 @@ class PickleSerializer:
 
     def loads(self, data: bytes, *, context: bytes = b"") -> object:
         """See `Serializer.loads`."""
+        stream = io.BytesIO(data)
         try:
-            return pickle.loads(data)  # noqa: S301 - the documented trade of this codec
+            value = pickle.load(stream)  # noqa: S301 - the documented trade of this codec
         except Exception as trouble:
             raise PersistenceError(f"a record is no pickle: {trouble}") from trouble
+        if stream.tell() != len(data):
+            raise PersistenceError(f"a record goes on after its end, at byte {stream.tell()}: it is corrupt")
+        return value
 
 
 class JsonSerializer:
@@ -70,19 +75,24 @@ class JsonSerializer:
 
     def dumps(self, value: object, *, context: bytes = b"") -> bytes:
         """See `Serializer.dumps`."""
-        return json.dumps(self._encode(value, "value"), separators=(",", ":"), allow_nan=False).encode()
+        try:
+            return json.dumps(self._encode(value, "value"), separators=(",", ":"), allow_nan=False).encode()
+        except (RecursionError, ValueError) as trouble:
+            raise SerializationError(f"a value is too deep, contains itself, or is too long a number: {trouble}") from trouble
 
     def loads(self, data: bytes, *, context: bytes = b"") -> object:
         """See `Serializer.loads`."""
         try:
             return self._decode(json.loads(data))
-        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as trouble:
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError, OSError) as trouble:
             raise PersistenceError(f"a record cannot be decoded ({trouble}): it is corrupt or of another codec") from trouble
 
     def _encode(self, value: Any, path: str) -> Any:
         cls = cast(type[Any], type(value))
-        if value is None or cls in (bool, int, str):
+        if value is None or cls in (bool, int):
             return value
+        if cls is str:
+            return value if _is_unicode(value) else {"$": "text", "v": VALUES_BY_NAME["text"].to_json(value)}
         if cls is float:
             return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
         if cls is list:
@@ -101,7 +111,7 @@ class JsonSerializer:
         return [self._encode(item, f"{path}[{place}]") for place, item in enumerate(values)]
 
     def _encode_mapping(self, value: Mapping[Any, Any], path: str) -> Any:
-        if all(type(key) is str for key in value) and "$" not in value:
+        if all(type(key) is str and _is_unicode(key) for key in value) and "$" not in value:
             return {key: self._encode(item, f"{path}[{key!r}]") for key, item in value.items()}
         pairs = [[self._encode(key, f"{path} key"), self._encode(item, f"{path}[{key!r}]")] for key, item in value.items()]
         return {"$": "dict", "v": pairs}
@@ -114,9 +124,11 @@ class JsonSerializer:
                 f"{path} is of type {cls.__qualname__}, which records cannot hold: use plain values, "
                 "a pydantic model or an enum, and list its class in the workflow's `types`"
             )
+        if isinstance(value, enum.Flag):
+            return {"$": f"@{name}", "v": value.value}  # a combination has no name of its own
         if isinstance(value, enum.Enum):
             return {"$": f"@{name}", "v": value.name}
-        return {"$": f"@{name}", "v": {key: self._encode(item, f"{path}.{key}") for key, item in _fields(value).items()}}
+        return {"$": f"@{name}", "v": {key: self._encode(item, f"{path}.{key}") for key, item in _fields(value, path).items()}}
 
     def _decode(self, stored: Any) -> Any:
         if isinstance(stored, list):
@@ -139,6 +151,8 @@ class JsonSerializer:
         cls = self._known(name)
         if cls is None:
             return OpaqueValue(name, self._decode(stored))
+        if issubclass(cls, enum.Flag):
+            return cls(stored)
         if issubclass(cls, enum.Enum):
             return cls[stored]
         return _rebuilt(cls, {key: self._decode(item) for key, item in stored.items()})
@@ -147,11 +161,15 @@ class JsonSerializer:
         return self._types.get(name) or defined_type(name)
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _fields(value: Any, path: str) -> dict[str, Any]:
     if isinstance(value, WorkflowState):
         return value.all()
     if isinstance(value, BaseModel):
-        return {name: getattr(value, name) for name in type(value).model_fields}
+        return {**{name: getattr(value, name) for name in type(value).model_fields}, **(value.model_extra or {})}
+    if not dataclasses.is_dataclass(value):
+        raise SerializationError(
+            f"{path} is of type {type(value).__qualname__}, which `types` lists but which is no enum, dataclass or pydantic model"
+        )
     return {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
 
 
@@ -161,10 +179,34 @@ def _rebuilt(cls: type[Any], fields: dict[str, Any]) -> Any:
         return cls(fields)
     made: Any = object.__new__(cls)
     if issubclass(cls, BaseModel):
-        return cls.__pydantic_validator__.validate_python(fields, self_instance=made)
-    for name, value in fields.items():
-        object.__setattr__(made, name, value)
+        given: Any = fields["root"] if issubclass(cls, RootModel) else fields
+        return cls.__pydantic_validator__.validate_python(given, self_instance=made, by_alias=False, by_name=True)
+    known = {entry.name: entry for entry in dataclasses.fields(cls)}
+    if not fields.keys() <= known.keys():
+        raise ValueError(f"{cls.__qualname__} has no field {', '.join(sorted(fields.keys() - known.keys()))}")
+    for name, entry in known.items():
+        object.__setattr__(made, name, fields[name] if name in fields else _default(entry))
     return made
+
+
+def _default(entry: dataclasses.Field[Any]) -> Any:
+    """What a field that a record of an older program lacks begins with. Raises ValueError when it has no default."""
+    if entry.default_factory is not dataclasses.MISSING:
+        return entry.default_factory()
+    if entry.default is dataclasses.MISSING:
+        raise ValueError(f"the field {entry.name!r} is missing")
+    return entry.default
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether text has no lone surrogates, which JSON would join to one character when two of them meet."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _kept(kind: Kind, value: Any, path: str) -> Any:

@@ -131,6 +131,14 @@ class WorkflowState(BaseModel):
         """What the run waits for; None when it does not."""
         return None if self._execution is None else self._execution.interrupt
 
+    def restore(self, values: Mapping[str, Any]) -> None:
+        """Store several values at once; typed fields are validated together, as some are valid only so. For the engine."""
+        known = type(self).model_fields
+        if not known.keys().isdisjoint(values):
+            typed = {name: values.get(name, getattr(self, name)) for name in known}
+            self.__pydantic_validator__.validate_python(typed, self_instance=self, by_alias=False, by_name=True)
+        self._more.update({key: value for key, value in values.items() if key not in known})
+
     def stamped(self, execution: Execution) -> Self:
         """The same object, marked as belonging to a run. For the engine."""
         self._execution = execution

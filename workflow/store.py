@@ -152,7 +152,7 @@ class RunStore:
             return
         with suppress(Exception), self._lock:
             if self._ours and not self._displaced and self.control.status is WorkflowStatus.RUNNING:
-                failure = Failure(type(error).__qualname__, str(error)[:FAILURE_LIMIT], self.moment())
+                failure = Failure(type(error).__qualname__, _message(error), self.moment())
                 records = {failure_key(self.control.run_id): failure.to_record()}
                 self._write(self._renewed().failed(), records, (), None)
 
@@ -276,3 +276,10 @@ class RunStore:
 
     def _second(self) -> int:
         return int(self.now())
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)[:FAILURE_LIMIT]
+    except Exception:  # noqa: BLE001 - a foreign error may not even be able to say what it is
+        return ""

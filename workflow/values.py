@@ -26,7 +26,7 @@ class Kind:
 def _zoned(value: dt.datetime | dt.time) -> Any:
     zone = value.tzinfo
     if zone is None or isinstance(zone, dt.timezone):
-        return value.isoformat()
+        return [value.replace(fold=0).isoformat(), None, 1] if value.fold else value.isoformat()
     key = getattr(zone, "key", None)
     if not isinstance(zone, ZoneInfo) or key is None:
         raise ValueError(f"its zone {zone!r} has no IANA name; use zoneinfo.ZoneInfo or a fixed offset")
@@ -38,9 +38,18 @@ def _zoned_back(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
         if isinstance(stored, str):
             return parse(stored)
         text, zone, fold = stored
-        return parse(text).replace(tzinfo=ZoneInfo(zone), fold=fold)
+        moment = parse(text).replace(fold=fold)
+        return moment if zone is None else moment.replace(tzinfo=ZoneInfo(zone))
 
     return back
+
+
+def _bytes(stored: str) -> bytes:
+    return base64.b64decode(stored, validate=True)
+
+
+def _surrogates(value: str) -> str:
+    return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
 
 
 def _ordered(value: Any) -> list[Any]:
@@ -48,7 +57,7 @@ def _ordered(value: Any) -> list[Any]:
 
 
 _VALUES = (
-    Kind(bytes, "bytes", lambda value: base64.b64encode(value).decode(), base64.b64decode),
+    Kind(bytes, "bytes", lambda value: base64.b64encode(value).decode(), _bytes),
     Kind(dt.datetime, "datetime", _zoned, _zoned_back(dt.datetime.fromisoformat)),
     Kind(dt.date, "date", dt.date.isoformat, dt.date.fromisoformat),
     Kind(dt.time, "time", _zoned, _zoned_back(dt.time.fromisoformat)),
@@ -65,6 +74,11 @@ _COLLECTIONS = (
     Kind(frozenset, "frozenset", _ordered, frozenset),
 )
 VALUE_KINDS: dict[type[Any], Kind] = {kind.type: kind for kind in _VALUES}
-VALUES_BY_NAME = {**{kind.name: kind for kind in _VALUES}, "float": Kind(float, "float", repr, float)}
+_AS_LAST_RESORT = (
+    Kind(float, "float", repr, float),
+    Kind(str, "text", _surrogates, lambda stored: _bytes(stored).decode("utf-8", "surrogatepass")),
+)
+"""For the few values of JSON's own types that JSON cannot write: infinities, text with lone surrogates."""
+VALUES_BY_NAME = {kind.name: kind for kind in (*_VALUES, *_AS_LAST_RESORT)}
 COLLECTION_KINDS: dict[type[Any], Kind] = {kind.type: kind for kind in _COLLECTIONS}
 COLLECTIONS_BY_NAME = {kind.name: kind for kind in _COLLECTIONS}

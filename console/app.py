@@ -1,0 +1,45 @@
+"""The commands of `jarvis`, put together. Each is a file in `console.commands` and imports what it needs when it runs."""
+
+from importlib.metadata import version as installed_version
+from typing import Annotated
+
+import typer
+
+from console.commands.agents import agents
+from console.commands.brief import brief
+from console.commands.doctor import doctor
+from console.commands.init import init
+from console.commands.signals import tail
+from console.commands.up import up
+from console.commands.watchdog import sweep
+from console.output import show
+
+__all__ = ["app"]
+
+app = typer.Typer(name="jarvis", add_completion=False, rich_markup_mode=None)
+signals = typer.Typer(help="The facts on the bus.")
+watchdog = typer.Typer(help="Who has stopped.")
+
+
+@app.callback(invoke_without_command=True)
+def jarvis(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """Small durable agents that prepare a morning briefing, watch operations and say when something stops."""
+    if version:
+        show(f"jarvis {installed_version('jarvis-mesh')}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        show(context.get_help())
+
+
+app.command()(brief)
+app.command()(up)
+app.command()(init)
+app.command()(agents)
+app.command()(doctor)
+signals.command()(tail)
+watchdog.command()(sweep)
+app.add_typer(signals, name="signals")
+app.add_typer(watchdog, name="watchdog")

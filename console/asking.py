@@ -1,0 +1,123 @@
+"""Asking the mesh for a briefing, and waiting for it: whatever happens to workers and server meanwhile, it is one run.
+
+Asked twice for the same edition, the mesh answers with the same run. So a call whose mesh ended under it asks the next
+one again, for the edition that it was given the first time.
+"""
+
+import datetime as dt
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console.errors import BriefingFailedError
+from console.joining import Joined
+from console.progress import progress
+from console.working import hands
+from mesh.briefing import briefing_id
+from persistence import UnreachableError
+from workflow import WorkflowStatus
+
+if TYPE_CHECKING:
+    from console.progress import Progress
+    from workers.client import RunHandle, RunResult
+
+__all__ = ["Briefing", "Wish", "edition_of"]
+
+LONGEST = 24 * 3600.0
+"""Seconds that a call waits: as long as anybody may want to."""
+PATIENCE = 60.0
+"""Seconds without an answer of the store after which a call gives up; the briefing goes on."""
+LOOK_EVERY = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """A finished briefing. ``created`` if this call began it."""
+
+    date: dt.date
+    edition: int
+    text: str
+    created: bool
+
+
+class Wish:
+    """One call's wish for the briefing of a date (today, by the operator's clock, when None), or for a further edition."""
+
+    def __init__(self, date: dt.date | None, *, again: bool) -> None:
+        self._date = date
+        self._edition = None if again else 1
+        self._created = False
+
+    def grant(self, mesh: Joined) -> Briefing:
+        """The briefing: the one that is kept, or one that the mesh now writes. Raises `BriefingFailedError`."""
+        # Settled at once: the call must not wish for another day because midnight passes while it waits.
+        self._date = date = self._date or mesh.client.today()
+        kept = None if self._edition is None else _kept(mesh, date, self._edition)
+        text = kept if kept is not None else self._written(mesh, date)
+        return Briefing(date, self._edition or 1, text, self._created)
+
+    def _written(self, mesh: Joined, date: dt.date) -> str:
+        with progress() as shown, hands(mesh) as working:
+            handle = self._ask(working, date)
+            result = follow(handle, working, shown)
+            if result.status is not WorkflowStatus.COMPLETED:
+                raise BriefingFailedError(_failure(date, self._edition or 1, result))
+            shown.done()
+        return str(result.result)
+
+    def _ask(self, mesh: Joined, date: dt.date) -> "RunHandle":
+        if self._edition is None:
+            handle = mesh.client.enqueue_briefing(date, again=True)
+            self._edition = edition_of(handle.workflow_id, date)
+        else:
+            handle = mesh.client.enqueue_edition(date, self._edition)
+        self._created = self._created or handle.created
+        return handle
+
+
+def edition_of(workflow_id: str, date: dt.date) -> int:
+    """The edition that a workflow id names."""
+    return int(workflow_id.removeprefix(briefing_id(date)).removeprefix(".") or 1)
+
+
+def follow(handle: "RunHandle", mesh: Joined, shown: "Progress") -> "RunResult":
+    """Wait until the run is settled, through the times in which the server is away. Raises `UnreachableError` in the end."""
+    answered = time.monotonic()
+
+    def look() -> None:
+        nonlocal answered
+        answered = time.monotonic()
+        mesh.tend()
+        snapshot = handle.snapshot()
+        if snapshot is not None and snapshot.status is WorkflowStatus.RUNNING:
+            shown.at(handle.step())
+
+    while True:
+        try:
+            return handle.wait(LONGEST, look=look)
+        except UnreachableError:
+            if mesh.has_ended() or time.monotonic() - answered > PATIENCE:
+                raise
+            mesh.tend()
+            time.sleep(LOOK_EVERY)
+
+
+def _kept(mesh: Joined, date: dt.date, edition: int) -> str | None:
+    """The text of a briefing that was finished before, looked up without any worker."""
+    from workers.client import RunHandle
+    from workers.definitions import BRIEFING
+
+    workflow_id = briefing_id(date, edition)
+    found = mesh.client.runtime.engine.inspect(workflow_id)
+    if found is None or found.status is not WorkflowStatus.COMPLETED:
+        return None
+    handle = RunHandle(mesh.client, BRIEFING, workflow_id, found.run_id, created=False)
+    return str(handle.wait(0).result)
+
+
+def _failure(date: dt.date, edition: int, result: "RunResult") -> str:
+    how = str(result.failure) if result.failure else f"it is {result.status.value}"
+    remedy = (
+        f"`jarvis brief --date {date}` takes it up where it stopped" if edition == 1 else "`jarvis brief --again` writes another"
+    )
+    return f"the briefing of {date} was not finished ({how}): {remedy}"
