@@ -32,12 +32,13 @@ LOOK_EVERY = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """A finished briefing. ``created`` if this call began it."""
+    """A finished briefing. ``created`` if this call began it, ``kept`` if it was finished before."""
 
     date: dt.date
     edition: int
     text: str
     created: bool
+    kept: bool
 
 
 class Wish:
@@ -54,7 +55,7 @@ class Wish:
         self._date = date = self._date or mesh.client.today()
         kept = None if self._edition is None else _kept(mesh, date, self._edition)
         text = kept if kept is not None else self._written(mesh, date)
-        return Briefing(date, self._edition or 1, text, self._created)
+        return Briefing(date, self._edition or 1, text, self._created, kept is not None and not self._created)
 
     def _written(self, mesh: Joined, date: dt.date) -> str:
         with progress() as shown, hands(mesh) as working:
@@ -118,6 +119,8 @@ def _kept(mesh: Joined, date: dt.date, edition: int) -> str | None:
 def _failure(date: dt.date, edition: int, result: "RunResult") -> str:
     how = str(result.failure) if result.failure else f"it is {result.status.value}"
     remedy = (
-        f"`jarvis brief --date {date}` takes it up where it stopped" if edition == 1 else "`jarvis brief --again` writes another"
+        f"`jarvis brief --date {date}` takes it up where it stopped"
+        if edition == 1
+        else "`jarvis brief --again` writes another"
     )
     return f"the briefing of {date} was not finished ({how}): {remedy}"

@@ -28,7 +28,7 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED + getattr(stop, "number", signal.SIGINT)
     except BrokenPipeError:
         return _unheard()
-    except Exception as error:  # noqa: BLE001 - whatever it is, a person gets one line
+    except Exception as error:
         if os.environ.get("JARVIS_DEBUG") == "1":
             raise
         return _explain(error)

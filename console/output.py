@@ -5,7 +5,7 @@ import json
 import sys
 from typing import Any, TextIO
 
-__all__ = ["is_terminal", "say", "show", "show_json"]
+__all__ = ["is_terminal", "put_words", "say", "show", "show_json"]
 
 
 def show(text: str) -> None:
@@ -19,9 +19,14 @@ def show_json(value: Any, *, indent: int | None = 2) -> None:
 
 
 def say(line: str) -> None:
-    """A line of words for the person in front. When nobody is there any more, nothing is lost and nothing fails."""
+    """A line in our own words."""
+    put_words(f"jarvis: {line}")
+
+
+def put_words(text: str) -> None:
+    """Words for the person in front. When nobody is there any more, nothing is lost and nothing fails."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"jarvis: {line}\n")
+        sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 

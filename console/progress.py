@@ -19,10 +19,6 @@ STEPS = {"research": "Research", "operations": "Operations", "compose": "Composi
 class Progress(Protocol):
     """Somebody who is told how far the briefing is."""
 
-    def say(self, line: str) -> None:
-        """Something to know beside the steps."""
-        ...
-
     def at(self, step: str) -> None:
         """A worker is at this step. The empty name: it has just begun."""
         ...
@@ -60,10 +56,6 @@ class PlainProgress:
     def __init__(self) -> None:
         self._track = Track()
 
-    def say(self, line: str) -> None:
-        """See `Progress.say`."""
-        say(line)
-
     def at(self, step: str) -> None:
         """See `Progress.at`."""
         self._tell(self._track.advance(step))
@@ -87,11 +79,8 @@ class _LiveProgress:
 
         self._track = Track()
         self._spinner = Spinner("dots")
-        self._console = Console(stderr=True, highlight=False)
-        self.live = Live(console=self._console, get_renderable=self._drawn, refresh_per_second=10, transient=False)
-
-    def say(self, line: str) -> None:
-        self._console.print(f"jarvis: {line}", markup=False, soft_wrap=True)
+        # While it is shown, other words to stderr appear above it.
+        self.live = Live(console=Console(stderr=True), get_renderable=self._drawn, refresh_per_second=10)
 
     def at(self, step: str) -> None:
         self._track.advance(step)

@@ -41,9 +41,7 @@ def hands(mesh: Joined) -> Generator[Joined]:
 def heard_lately(seen: Mapping[str, dt.datetime], now: dt.datetime) -> list[str]:
     """The workers among those who beat that beat lately."""
     return sorted(
-        agent
-        for agent, at in seen.items()
-        if agent.startswith(WORKER_PREFIX) and (now - at).total_seconds() <= HEARD_WITHIN
+        agent for agent, at in seen.items() if agent.startswith(WORKER_PREFIX) and (now - at).total_seconds() <= HEARD_WITHIN
     )
 
 

@@ -4,6 +4,7 @@ from workflow.clock import Clock, ManualClock, SystemClock
 from workflow.context import (
     amemoize,
     await_event,
+    emit,
     idempotency_key,
     interrupt,
     interrupt_if,
@@ -23,7 +24,7 @@ from workflow.errors import (
     WorkflowError,
     WorkflowRefusedError,
 )
-from workflow.events import Event, StartEvent, StopEvent
+from workflow.events import ActivityStreamEvent, Event, InterruptEvent, StartEvent, StopEvent
 from workflow.interrupts import (
     Action,
     ApprovalRequest,
@@ -33,31 +34,40 @@ from workflow.interrupts import (
     SleepUntilRequest,
     WaitForEventRequest,
 )
+from workflow.middleware import Middleware
 from workflow.node import Node
+from workflow.pending import PendingExecution
 from workflow.records import Failure
 from workflow.requests import ExecutionRequest
 from workflow.resources import WorkflowResources
 from workflow.serializer import JsonSerializer, OpaqueValue, PickleSerializer, Serializer
 from workflow.state import Execution, WorkflowState
 from workflow.status import WorkflowStatus
+from workflow.stream import AsyncEventStream, EventStream
 
 __all__ = [
     "Action",
+    "ActivityStreamEvent",
     "ApprovalRequest",
+    "AsyncEventStream",
     "Clock",
     "Event",
+    "EventStream",
     "Execution",
     "ExecutionRequest",
     "Failure",
     "GraphError",
     "InputKind",
     "InputTranslationError",
+    "InterruptEvent",
     "InterruptRequest",
     "InterruptType",
     "JsonSerializer",
     "ManualClock",
+    "Middleware",
     "Node",
     "OpaqueValue",
+    "PendingExecution",
     "PickleSerializer",
     "RefusalReason",
     "RunInFlightError",
@@ -79,6 +89,7 @@ __all__ = [
     "WorkflowStatus",
     "amemoize",
     "await_event",
+    "emit",
     "idempotency_key",
     "interrupt",
     "interrupt_if",

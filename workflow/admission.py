@@ -5,6 +5,8 @@ the run; if not, what the store holds is the answer.
 """
 
 import enum
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from workflow import lifecycle
 from workflow.control import Control
@@ -15,7 +17,7 @@ from workflow.records import Ignition
 from workflow.requests import ExecutionRequest
 from workflow.store import RunStore
 
-__all__ = ["Admitted", "admit", "record_start"]
+__all__ = ["Admitted", "Start", "admit", "record_start"]
 
 
 class Admitted(enum.Enum):
@@ -29,24 +31,35 @@ class Admitted(enum.Enum):
     """Show the suspended run."""
 
 
-def admit(store: RunStore, request: ExecutionRequest, default_event: Event, name: str) -> Admitted:
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a new run of a definition begins with, and what a continuation of an old one must pass before its claim."""
+
+    event: Event
+    name: str
+    version: str | None
+    check: Callable[[RunStore], None]
+
+
+def admit(store: RunStore, request: ExecutionRequest, start: Start) -> Admitted:
     """Take the run that the request is for, or say what to show instead; otherwise a refusal."""
     if request.kind != "start":
-        return _continue(store, request)
-    ignition = _ignition(request, default_event, name)
+        return _continue(store, request, start)
+    ignition = _ignition(request, start)
     found = _place(store, request, Control.started(ignition.run_id, new_writer(), store.lease()), ignition)
-    return Admitted.SEGMENT if found is None else _continue(store, found)
+    return Admitted.SEGMENT if found is None else _continue(store, found, start)
 
 
-def record_start(store: RunStore, request: ExecutionRequest, default_event: Event, name: str) -> str:
+def record_start(store: RunStore, request: ExecutionRequest, start: Start) -> str:
     """Record a start without executing it, and return the run id."""
-    ignition = _ignition(request, default_event, name)
+    ignition = _ignition(request, start)
     _place(store, request, Control.pending(ignition.run_id, new_writer()), ignition)
     return ignition.run_id
 
 
-def _ignition(request: ExecutionRequest, default_event: Event, name: str) -> Ignition:
-    return Ignition(request.run_id or new_run_id(), request.event or default_event, name, request.tag)
+def _ignition(request: ExecutionRequest, start: Start) -> Ignition:
+    run_id = request.run_id or new_run_id()
+    return Ignition(run_id, request.event or start.event, start.name, request.tag, start.version)
 
 
 def _place(store: RunStore, request: ExecutionRequest, control: Control, ignition: Ignition) -> ExecutionRequest | None:
@@ -70,7 +83,7 @@ def _place(store: RunStore, request: ExecutionRequest, control: Control, ignitio
     raise lifecycle.run_in_flight(store.workflow_id, winner, request, int(store.now()))
 
 
-def _continue(store: RunStore, request: ExecutionRequest) -> Admitted:
+def _continue(store: RunStore, request: ExecutionRequest, start: Start) -> Admitted:
     current = store.load()
     decision = lifecycle.continue_run(
         store.workflow_id, current, request, store.moment(), writer=new_writer(), lease=store.lease()
@@ -84,6 +97,7 @@ def _continue(store: RunStore, request: ExecutionRequest) -> Admitted:
             _take(store, settled)
             return Admitted.WAITING
         case lifecycle.Claim(control=claimed):
+            start.check(store)
             _take(store, claimed)
             return Admitted.SEGMENT
         case _:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 from workflow.control import AcceptedInput, ActiveInterrupt
 from workflow.errors import WorkflowError
 from workflow.interrupts import InputKind, InterruptRequest, SleepUntilRequest, WaitForEventRequest
+from workflow.output import NoOutput, Output
 from workflow.records import ANSWER_PREFIX, Answer, answer_name, memo_key
 from workflow.store import RunStore
 
@@ -24,6 +25,7 @@ __all__ = [
     "amemoize",
     "await_event",
     "current_step",
+    "emit",
     "entered",
     "idempotency_key",
     "interrupt",
@@ -48,6 +50,7 @@ class StepContext:
     store: RunStore
     step_id: str
     answered: ActiveInterrupt | None = None
+    output: Output = field(default_factory=NoOutput)
     unsaved: dict[str, Any] = field(default_factory=dict[str, Any])
     suspended_on: ActiveInterrupt | None = None
     _positions: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
@@ -173,6 +176,18 @@ def _on_event_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def emit(item: Any) -> None:
+    """Hand a live item to whoever reads the run's events now. Nothing is kept; a replayed step emits nothing.
+
+    On an event loop it returns at once; elsewhere it waits until the reader has taken the item before.
+    """
+    step = current_step("emit()")
+    if _on_event_loop():
+        step.output.put_at_once(item)
+    else:
+        step.output.put(item)
 
 
 # --- waits ------------------------------------------------------------------------------------------------------------------

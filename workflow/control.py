@@ -99,9 +99,17 @@ class Control:
         """The run ended well and is retained."""
         return replace(self, status=WorkflowStatus.COMPLETED, lease_expires_at=None, interrupt=None, pending_steps=())
 
-    def cancelled(self, writer: str) -> Self:
-        """The run was ended from outside. The lease is kept: until it ends, its owner may still be busy."""
-        return replace(self, status=WorkflowStatus.CANCELLED, writer=writer, commit=0, interrupt=None, pending_steps=())
+    def cancelled(self, writer: str, lease: int | None) -> Self:
+        """The run was ended from outside. Until the given lease ends, its owner may still be busy."""
+        return replace(
+            self,
+            status=WorkflowStatus.CANCELLED,
+            writer=writer,
+            commit=0,
+            lease_expires_at=lease,
+            interrupt=None,
+            pending_steps=(),
+        )
 
     def lease_is_live(self, now: int) -> bool:
         """Whether a worker holds the run at this whole second."""

@@ -8,24 +8,30 @@ from typing import Any, Generic, Self, cast
 from typing_extensions import TypeVar, get_original_bases
 
 from persistence import InMemoryPersistence, Persistence
-from workflow.admission import Admitted, admit, record_start
-from workflow.bridge import DirectHost, Host, LoopHost, drive, refuse_on_event_loop
+from workflow.admission import Start, record_start
+from workflow.aio import AsyncWorkflow
+from workflow.bridge import DirectHost, drive, refuse_on_event_loop
 from workflow.clock import Clock, SystemClock
+from workflow.compatibility import check_structure, check_version
 from workflow.engine import WorkflowEngine, WorkflowRunSnapshot
 from workflow.errors import WorkflowError
 from workflow.events import Event, StartEvent
-from workflow.graph import Graph, build_graph
+from workflow.graph import Graph, build_graph, read_nodes
 from workflow.ids import check_workflow_id
+from workflow.middleware import MiddlewareLike, check_middleware
 from workflow.node import Node
+from workflow.output import NoOutput
+from workflow.pending import PendingExecution, Translator, answer_request
 from workflow.requests import ExecutionRequest
 from workflow.resources import WorkflowResources
-from workflow.segment import Plan, Segment
+from workflow.running import Running
+from workflow.segment import Plan
 from workflow.serializer import JsonSerializer, Serializer
-from workflow.settled import outcome_state, waiting_state
 from workflow.state import WorkflowState
 from workflow.store import RunStore
+from workflow.stream import EventStream
 
-__all__ = ["AsyncWorkflow", "Workflow"]
+__all__ = ["Workflow"]
 
 StateT = TypeVar("StateT", bound=WorkflowState, default=WorkflowState)
 NodeLike = Node | Callable[..., Any]
@@ -58,6 +64,10 @@ class Workflow(Generic[StateT]):
     max_steps: int | None = None
     retain_completion: bool = False
     retain_for: float | None = None
+    version: str | None = None
+    """Recorded with each new run; None asks only whether the nodes still fit."""
+    compatible_versions: Iterable[str] = ()
+    """Versions whose runs this definition may continue."""
 
     def __init__(
         self,
@@ -75,7 +85,10 @@ class Workflow(Generic[StateT]):
         max_steps: int | Unset | None = UNSET,
         retain_completion: bool | Unset = UNSET,
         retain_for: float | Unset | None = UNSET,
+        middleware: Iterable[MiddlewareLike] = (),
         clock: Clock | None = None,
+        version: str | Unset | None = UNSET,
+        compatible_versions: Iterable[str] | Unset = UNSET,
         types: Iterable[type] = (),
     ) -> None:
         self._workflow_id = workflow_id
@@ -85,6 +98,7 @@ class Workflow(Generic[StateT]):
         self._resources = resources
         self._persistence: Persistence = persistence if persistence is not None else InMemoryPersistence()
         self._serializer = serializer
+        self._middleware = check_middleware(middleware)
         self._clock: Clock = clock or SystemClock()
         self._types = tuple(types)
         given = {
@@ -94,6 +108,8 @@ class Workflow(Generic[StateT]):
             "max_steps": max_steps,
             "retain_completion": retain_completion,
             "retain_for": retain_for,
+            "version": version,
+            "compatible_versions": compatible_versions,
         }
         for option, value in given.items():
             if value is not UNSET:
@@ -121,6 +137,10 @@ class Workflow(Generic[StateT]):
         """The live services of one segment."""
         return WorkflowResources()
 
+    def middleware(self) -> Iterable[MiddlewareLike]:
+        """Middleware for every node, or pairs of node class or function and middleware; the constructor's is added."""
+        return ()
+
     @property
     def has_resources(self) -> bool:
         """Whether the definition says itself where its resources come from."""
@@ -132,8 +152,7 @@ class Workflow(Generic[StateT]):
         """A copy with other constructor arguments. Raises `WorkflowError` naming an argument that does not exist."""
         made = copy.copy(self)
         for option, value in changes.items():
-            kept = tuple(value) if option in ("nodes", "types") else value
-            setattr(made, _ATTRIBUTES.get(option) or _unknown_option(option), kept)
+            setattr(made, _ATTRIBUTES.get(option) or _unknown_option(option), _KEPT.get(option, _as_is)(value))
         return made
 
     def for_id(self, workflow_id: str) -> Self:
@@ -156,34 +175,30 @@ class Workflow(Generic[StateT]):
     def run(self, request: ExecutionRequest | None = None) -> StateT:
         """Execute until the run settles and return its state. Without a request: start, or recover a failed run."""
         refuse_on_event_loop("run()", "workflow.aio.run()")
-        return drive(self._run(request, DirectHost()))
+        return drive(self.prepare(request).execute(DirectHost(), NoOutput()))
+
+    def events(self, request: ExecutionRequest | None = None) -> EventStream[StateT]:
+        """`run` as a lazy iterator over the live items of its nodes; the state is the stream's ``state`` in the end."""
+        self.workflow_id  # noqa: B018 - an unbound definition is refused here, not at the first pull
+        return EventStream(lambda: self.prepare(request))
 
     def ignite(self, event: Event | None = None, *, run_id: str | None = None, tag: str | None = None) -> str:
         """Record a start without executing it, and return its run id. Whoever continues the run executes it."""
-        request = ExecutionRequest.start(event, run_id=run_id, tag=tag)
-        return record_start(self._store(), request, self._default_event(), self._name())
+        return record_start(self._store(), ExecutionRequest.start(event, run_id=run_id, tag=tag), self._start())
+
+    def submit_inputs(self, payload: Any, translator: Translator | None = None) -> PendingExecution[StateT]:
+        """An answer to what the run waits for now, fenced by what is seen now. Nothing is written before it is run."""
+        return PendingExecution(self, answer_request(self.workflow_id, self.inspect(), payload, translator))
 
     @property
-    def aio(self) -> "AsyncWorkflow[StateT]":
+    def aio(self) -> AsyncWorkflow[StateT]:
         """The same calls for asyncio."""
         return AsyncWorkflow(self)
 
-    async def _run(self, request: ExecutionRequest | None, host: Host) -> StateT:
+    def prepare(self, request: ExecutionRequest | None) -> Running[StateT]:
+        """One call with everything resolved as it stands now. For the engine's own entries."""
         asked = request or ExecutionRequest.start(recover_failed=True)
-        store, plan = self._store(), self._plan()
-        try:
-            admitted = await host.finishing(lambda: admit(store, asked, self._default_event(), self._name()))
-        except BaseException as error:
-            # Whoever is cancelled here may have claimed the run already.
-            await host.finishing(lambda: store.fail(error))
-            raise
-        match admitted:
-            case Admitted.OUTCOME:
-                return outcome_state(store, plan.seed())
-            case Admitted.WAITING:
-                return waiting_state(store, plan.seed())
-            case Admitted.SEGMENT:
-                return await Segment(plan, store, host).run()
+        return Running(self._store(), self._plan(), asked, self._start())
 
     # --- settling -----------------------------------------------------------------------------------------------------------
 
@@ -198,6 +213,11 @@ class Workflow(Generic[StateT]):
     def acknowledge(self, run_id: str) -> None:
         """See `WorkflowEngine.acknowledge`."""
         self._engine().acknowledge(self.workflow_id, run_id)
+
+    def cancel(self, run_id: str | None = None) -> bool:
+        """See `WorkflowEngine.cancel`. What the definition says of retention covers cancelled runs too."""
+        plan = self._plan()
+        return self._engine().cancel(self.workflow_id, run_id, retain=plan.retain_completion, retain_for=plan.retain_for)
 
     # --- what a call resolves -----------------------------------------------------------------------------------------------
 
@@ -227,9 +247,23 @@ class Workflow(Generic[StateT]):
         return self.lease_timeout
 
     def _build(self, start: type[Event], state: WorkflowState, resources: WorkflowResources) -> Graph:
-        return build_graph(
-            cast(tuple[Callable[..., Any], ...], (*self.nodes(), *self._nodes)), start, type(state), type(resources)
-        )
+        middleware = (*check_middleware(self.middleware()), *self._middleware)
+        return build_graph(self._all_nodes(), start, type(state), type(resources), middleware)
+
+    def _all_nodes(self) -> tuple[Callable[..., Any], ...]:
+        return cast(tuple[Callable[..., Any], ...], (*self.nodes(), *self._nodes))
+
+    def _start(self) -> Start:
+        return Start(self._default_event(), self._name(), self.version, self._check_continuation)
+
+    def _check_continuation(self, store: RunStore) -> None:
+        """Refuse a run that another version of this definition began and this one cannot continue."""
+        check_version(store, self.version, tuple(self.compatible_versions))
+        try:
+            nodes = read_nodes(self._all_nodes())
+        except Exception:  # noqa: BLE001 - a broken definition fails the run like any graph error, after the claim
+            return
+        check_structure(store, nodes)
 
     def _fresh_state(self) -> StateT:
         return (self._seed if self._seed is not None else self.state()).model_copy(deep=True)
@@ -255,36 +289,26 @@ class Workflow(Generic[StateT]):
         return self.name or type(self).__qualname__
 
 
-class AsyncWorkflow(Generic[StateT]):
-    """A workflow's calls for asyncio: the core runs on the caller's loop, the store and synchronous nodes in threads."""
-
-    def __init__(self, workflow: Workflow[StateT]) -> None:
-        self._workflow = workflow
-
-    async def run(self, request: ExecutionRequest | None = None) -> StateT:
-        """See `Workflow.run`."""
-        return await self._workflow._run(request, LoopHost())  # pyright: ignore[reportPrivateUsage]
-
-    async def ignite(self, event: Event | None = None, *, run_id: str | None = None, tag: str | None = None) -> str:
-        """See `Workflow.ignite`."""
-        return await LoopHost().blocking(lambda: self._workflow.ignite(event, run_id=run_id, tag=tag))
-
-    async def inspect(self) -> WorkflowRunSnapshot | None:
-        """See `Workflow.inspect`."""
-        return await LoopHost().blocking(self._workflow.inspect)
-
-    async def abandon(self, run_id: str | None = None, execution_attempt: int | None = None) -> bool:
-        """See `Workflow.abandon`."""
-        return await LoopHost().blocking(lambda: self._workflow.abandon(run_id, execution_attempt))
-
-    async def acknowledge(self, run_id: str) -> None:
-        """See `Workflow.acknowledge`."""
-        await LoopHost().blocking(lambda: self._workflow.acknowledge(run_id))
-
-
-_PRIVATE = ("workflow_id", "nodes", "start_event", "resources", "persistence", "serializer", "clock", "types")
-_PUBLIC = ("name", "lease_timeout", "lease_renewal", "node_timeout", "max_steps", "retain_completion", "retain_for")
+_PRIVATE = ("workflow_id", "nodes", "start_event", "resources", "persistence", "serializer", "middleware", "clock", "types")
+_PUBLIC = (
+    "name",
+    "lease_timeout",
+    "lease_renewal",
+    "node_timeout",
+    "max_steps",
+    "retain_completion",
+    "retain_for",
+    "version",
+    "compatible_versions",
+)
 _ATTRIBUTES = {**{option: f"_{option}" for option in _PRIVATE}, **{option: option for option in _PUBLIC}, "state": "_seed"}
+
+
+_KEPT: dict[str, Callable[[Any], Any]] = {"nodes": tuple, "types": tuple, "middleware": check_middleware}
+
+
+def _as_is(value: Any) -> Any:
+    return value
 
 
 def _unknown_option(option: str) -> str:

@@ -1,5 +1,6 @@
 """Look at and settle runs by their workflow id alone, without the class that defined them."""
 
+import asyncio
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from persistence import Persistence
 from workflow import lifecycle
 from workflow.clock import Clock, SystemClock
-from workflow.ids import check_workflow_id
+from workflow.ids import check_workflow_id, new_writer
 from workflow.interrupts import InterruptRequest
 from workflow.records import Failure, failure_key
 from workflow.serializer import JsonSerializer, Serializer
@@ -65,6 +66,11 @@ class WorkflowEngine:
             failure=store.read(failure_key(control.run_id), Failure.from_record) if failed else None,
         )
 
+    @property
+    def aio(self) -> "AsyncWorkflowEngine":
+        """The same calls for asyncio, with the store in threads."""
+        return AsyncWorkflowEngine(self)
+
     def abandon(self, workflow_id: str, run_id: str | None = None, execution_attempt: int | None = None) -> bool:
         """Discard a run that nobody executes. False when there is none (a refusal when one was named)."""
         store = self._store(workflow_id)
@@ -77,8 +83,28 @@ class WorkflowEngine:
     def acknowledge(self, workflow_id: str, run_id: str) -> None:
         """Forget a retained run: its outcome has been received."""
         store = self._store(workflow_id)
-        lifecycle.acknowledge(workflow_id, store.load(), run_id)
+        lifecycle.acknowledge(workflow_id, store.load(), run_id, int(store.now()))
         self._delete(store)
+
+    def cancel(
+        self, workflow_id: str, run_id: str | None = None, *, retain: bool = False, retain_for: float | None = None
+    ) -> bool:
+        """End a run wherever it stands, also while it is executed: its owner can write nothing more. False when there is none.
+
+        With ``retain`` the cancelled run stays until acknowledged, or for ``retain_for`` seconds; otherwise it is deleted, at
+        once or, when a worker may still be busy with it, when its lease has ended. Cancelling again changes nothing.
+        """
+        store = self._store(workflow_id)
+        while True:
+            control = store.load()
+            cancelled = lifecycle.cancel(workflow_id, control, run_id, retain=retain, writer=new_writer())
+            if cancelled is None:
+                return control is not None
+            busy = control is not None and control.status is WorkflowStatus.RUNNING
+            until = None if retain_for is None else store.now() + retain_for
+            # Whoever loses the fence here looks again: the run has moved on, and is still to be ended.
+            if store.replace(cancelled, retain_until=until) if retain or busy else store.delete():
+                return True
 
     def _store(self, workflow_id: str) -> RunStore:
         return RunStore(self._persistence, self._serializer, check_workflow_id(workflow_id), self._clock)
@@ -86,3 +112,28 @@ class WorkflowEngine:
     def _delete(self, store: RunStore) -> None:
         if not store.delete():
             raise lifecycle.conflict(store.workflow_id)
+
+
+class AsyncWorkflowEngine:
+    """`WorkflowEngine.aio`."""
+
+    def __init__(self, engine: WorkflowEngine) -> None:
+        self._engine = engine
+
+    async def inspect(self, workflow_id: str) -> WorkflowRunSnapshot | None:
+        """See `WorkflowEngine.inspect`."""
+        return await asyncio.to_thread(self._engine.inspect, workflow_id)
+
+    async def abandon(self, workflow_id: str, run_id: str | None = None, execution_attempt: int | None = None) -> bool:
+        """See `WorkflowEngine.abandon`."""
+        return await asyncio.to_thread(self._engine.abandon, workflow_id, run_id, execution_attempt)
+
+    async def acknowledge(self, workflow_id: str, run_id: str) -> None:
+        """See `WorkflowEngine.acknowledge`."""
+        await asyncio.to_thread(self._engine.acknowledge, workflow_id, run_id)
+
+    async def cancel(
+        self, workflow_id: str, run_id: str | None = None, *, retain: bool = False, retain_for: float | None = None
+    ) -> bool:
+        """See `WorkflowEngine.cancel`."""
+        return await asyncio.to_thread(self._engine.cancel, workflow_id, run_id, retain=retain, retain_for=retain_for)

@@ -1,12 +1,15 @@
 """Typed events: what nodes receive and return. Routing is by exact class."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from workflow.interrupts import InterruptRequest
 from workflow.registry import register_type
 
-__all__ = ["Event", "StartEvent", "StopEvent"]
+__all__ = ["ActivityStreamEvent", "Event", "InterruptEvent", "StartEvent", "StopEvent"]
 
 
 class Event(BaseModel):
@@ -36,3 +39,21 @@ class StopEvent(Event):
 
     def __init__(self, result: Any = None, **fields: Any) -> None:
         super().__init__(**{"result": result, **fields})
+
+
+class InterruptEvent(Event):
+    """The last live item of a segment that was suspended: what the run waits for."""
+
+    request: InterruptRequest
+
+    def __init__(self, request: InterruptRequest, **fields: Any) -> None:
+        super().__init__(**{"request": request, **fields})
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityStreamEvent:
+    """The portable live item: something with an id has news of a type. Not an event: it routes nothing."""
+
+    id: str
+    type: str
+    data: Mapping[str, Any]

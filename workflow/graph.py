@@ -7,16 +7,33 @@ that may follow. What cannot route is a `GraphError` that names node and paramet
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Union, cast
 
 from workflow.errors import GraphError, WorkflowError
 from workflow.events import Event
+from workflow.middleware import Middleware, MiddlewareLike, check_middleware, middleware_of
 from workflow.resources import WorkflowResources
 from workflow.state import WorkflowState
 
 __all__ = ["Graph", "NodeSpec", "build_graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """What a node asks of its workflow in one parameter."""
+
+    parameter: str
+    cls: type
+
+    def check(self, node: str, provided: type, what: str) -> None:
+        """Raise `GraphError` unless what the workflow provides will do."""
+        if not issubclass(provided, self.cls):
+            raise GraphError(
+                f"node {node!r}, parameter {self.parameter!r}: it needs {self.cls.__qualname__}, but the workflow provides "
+                f"{provided.__qualname__} as its {what}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +44,14 @@ class NodeSpec:
     step_name: str
     handles: type[Event]
     returns: tuple[type[Event], ...]
-    takes_resources: bool
+    state: _Need
+    resources: _Need | None
     is_async: bool
+    is_generator: bool
 
     def arguments(self, event: Event, state: WorkflowState, resources: WorkflowResources) -> tuple[Any, ...]:
         """What to call the node with."""
-        return (event, state, resources) if self.takes_resources else (event, state)
+        return (event, state, resources) if self.resources else (event, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +59,11 @@ class Graph:
     """The nodes by the event class that each handles."""
 
     nodes: dict[type[Event], NodeSpec]
+    middleware: Sequence[MiddlewareLike] = ()
+
+    def around(self, spec: NodeSpec) -> tuple[Middleware, ...]:
+        """The middleware of one node, in the order of its registration."""
+        return middleware_of(spec.call, self.middleware)
 
     def node_for(self, event: Event) -> NodeSpec:
         """The node for this event. Raises `WorkflowError` when no node handles its exact class."""
@@ -49,14 +73,12 @@ class Graph:
         return spec
 
 
-def build_graph(
-    nodes: Iterable[Callable[..., Any]], start: type[Event], state: type[WorkflowState], resources: type[WorkflowResources]
-) -> Graph:
-    """The checked graph for a start event and the classes that the workflow provides. Raises `GraphError`."""
+def read_nodes(nodes: Iterable[Callable[..., Any]]) -> dict[type[Event], NodeSpec]:
+    """The nodes by what they handle, as their annotations say. Raises `GraphError`."""
     handlers: dict[type[Event], NodeSpec] = {}
     names: set[str] = set()
     for node in nodes:
-        spec = _spec(node, state, resources)
+        spec = _spec(node)
         if spec.handles in handlers:
             other = handlers[spec.handles].step_name
             raise GraphError(f"a handler for {spec.handles.__qualname__} already exists: {other!r} and {spec.step_name!r}")
@@ -64,12 +86,28 @@ def build_graph(
             raise GraphError(f"two nodes have the step name {spec.step_name!r}: give one of them another `step_name`")
         names.add(spec.step_name)
         handlers[spec.handles] = spec
+    return handlers
+
+
+def build_graph(
+    nodes: Iterable[Callable[..., Any]],
+    start: type[Event],
+    state: type[WorkflowState],
+    resources: type[WorkflowResources],
+    middleware: Iterable[MiddlewareLike] = (),
+) -> Graph:
+    """The checked graph for a start event and the classes that the workflow provides. Raises `GraphError`."""
+    handlers = read_nodes(nodes)
+    for spec in handlers.values():
+        spec.state.check(spec.step_name, state, "state")
+        if spec.resources is not None:
+            spec.resources.check(spec.step_name, resources, "resources")
     if start not in handlers:
         raise GraphError(f"no node handles the start event {start.__qualname__}: add one, or start with another event")
-    return Graph(handlers)
+    return Graph(handlers, check_middleware(middleware))
 
 
-def _spec(node: Callable[..., Any], state: type[WorkflowState], resources: type[WorkflowResources]) -> NodeSpec:
+def _spec(node: Callable[..., Any]) -> NodeSpec:
     name = _step_name(node)
     function = node if inspect.isroutine(node) else type(node).__call__
     parameters = [
@@ -78,28 +116,28 @@ def _spec(node: Callable[..., Any], state: type[WorkflowState], resources: type[
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     if not 2 <= len(parameters) <= 3:
-        raise GraphError(
-            f"node {name!r} takes {len(parameters)} parameters: it needs (event, state) or (event, state, resources)"
-        )
+        wanted = "(event, state) or (event, state, resources)"
+        raise GraphError(f"node {name!r} takes {len(parameters)} parameters: it needs {wanted}")
     hints = _hints(function, name)
-    _check_provided(name, parameters[1].name, hints, WorkflowState, state, "state")
-    if len(parameters) == 3:
-        _check_provided(name, parameters[2].name, hints, WorkflowResources, resources, "resources")
+    is_generator = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     return NodeSpec(
         call=node,
         step_name=name,
         handles=_handled(name, parameters[0].name, hints),
-        returns=_returned(name, hints),
-        takes_resources=len(parameters) == 3,
-        is_async=inspect.iscoroutinefunction(function),
+        returns=_returned(name, hints, is_generator=is_generator),
+        state=_need(name, parameters[1].name, hints, WorkflowState),
+        resources=_need(name, parameters[2].name, hints, WorkflowResources) if len(parameters) == 3 else None,
+        is_async=inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function),
+        is_generator=is_generator,
     )
 
 
 def _step_name(node: Callable[..., Any]) -> str:
-    named = getattr(node, "step_name", None)
-    if isinstance(named, str):
-        return named
-    return cast(str, getattr(node, "__qualname__", None) or type(node).__qualname__)
+    declared = getattr(node, "step_name", None)
+    name = declared if isinstance(declared, str) else getattr(node, "__qualname__", None) or type(node).__qualname__
+    if "::" in name or name.startswith("__"):
+        raise GraphError(f"the step name {name!r} must not begin with two underscores or hold '::': give another `step_name`")
+    return cast(str, name)
 
 
 def _hints(function: Any, name: str) -> dict[str, Any]:
@@ -126,24 +164,24 @@ def _handled(name: str, parameter: str, hints: dict[str, Any]) -> type[Event]:
     return event
 
 
-def _returned(name: str, hints: dict[str, Any]) -> tuple[type[Event], ...]:
+def _returned(name: str, hints: dict[str, Any], *, is_generator: bool) -> tuple[type[Event], ...]:
     if "return" not in hints:
         raise GraphError(f"node {name!r}: annotate its return type with the events that may follow")
+    if is_generator:
+        # What a generator yields and returns stands in its arguments; without any it may return whatever it likes.
+        parts = [option for argument in typing.get_args(hints["return"]) for option in _options(argument)]
+        return tuple(cast(type[Event], part) for part in parts if _is_event(part))
     options = [option for option in _options(hints["return"]) if option is not type(None)]
     if not options or not all(_is_event(option) for option in options):
         raise GraphError(f"node {name!r}: its return type must be one or more event classes, not {hints['return']}")
     return tuple(cast(type[Event], option) for option in options)
 
 
-def _check_provided(name: str, parameter: str, hints: dict[str, Any], root: type, provided: type, what: str) -> None:
+def _need(name: str, parameter: str, hints: dict[str, Any], root: type) -> _Need:
     needed = hints.get(parameter)
     if not isinstance(needed, type) or not issubclass(needed, root):
         raise GraphError(f"node {name!r}, parameter {parameter!r}: annotate it with a subclass of {root.__name__}")
-    if not issubclass(provided, needed):
-        raise GraphError(
-            f"node {name!r}, parameter {parameter!r}: it needs {needed.__qualname__}, but the workflow provides "
-            f"{provided.__qualname__} as its {what}"
-        )
+    return _Need(parameter, needed)
 
 
 def _options(annotation: Any) -> tuple[Any, ...]:

@@ -68,8 +68,10 @@ def _due(control: Control, now: float, retain_until: float | None) -> float | No
         case WorkflowStatus.SUSPENDED if control.awaits_input and control.interrupt is not None:
             deadline = control.interrupt.request.deadline
             return None if deadline is None else deadline.timestamp()
-        case WorkflowStatus.COMPLETED | WorkflowStatus.CANCELLED:
+        case WorkflowStatus.COMPLETED:
             return retain_until
+        case WorkflowStatus.CANCELLED:
+            return retain_until if control.lease_expires_at is None else control.lease_expires_at
         case _:
             return None
 

@@ -33,6 +33,11 @@ class StateJournal:
         changed = {key: values[key] for key, data in encoded.items() if before.get(key) != data}
         return StateChange(changed, removed=tuple(key for key in before if key not in encoded))
 
+    def whole(self, state: WorkflowState) -> StateChange:
+        """All of this state, to be recorded in place of what came before."""
+        self._recorded = None
+        return self.change(state)
+
     def replay(self, state: WorkflowState, change: StateChange) -> None:
         """Bring the state to where a recorded step left it."""
         apply_change(state, change)

@@ -21,6 +21,7 @@ __all__ = [
     "Supersede",
     "abandon",
     "acknowledge",
+    "cancel",
     "continue_run",
     "meet",
     "run_in_flight",
@@ -228,11 +229,29 @@ def abandon(workflow_id: str, current: Control | None, run_id: str | None, attem
     return True
 
 
-def acknowledge(workflow_id: str, current: Control | None, run_id: str) -> None:
+def cancel(workflow_id: str, current: Control | None, run_id: str | None, *, retain: bool, writer: str) -> Control | None:
+    """The control that ends a run from outside, or None when there is nothing to do: no run, or cancelled already.
+
+    A retained cancellation holds no lease: it stays until acknowledged. Otherwise the last lease is kept until it ends, for
+    until then the run's owner may still be busy.
+    """
+    if current is None and run_id is None:
+        return None
+    control = _expected(workflow_id, current, run_id, None)
+    if control.status is WorkflowStatus.COMPLETED:
+        raise _refused(RefusalReason.COMPLETED, workflow_id, "its run is completed and retained: acknowledge() it instead")
+    if control.status is WorkflowStatus.CANCELLED:
+        return None
+    return control.cancelled(writer, lease=None if retain else control.lease_expires_at)
+
+
+def acknowledge(workflow_id: str, current: Control | None, run_id: str, now: int) -> None:
     """Refuses unless this run is completed (or cancelled) and may be forgotten."""
     control = _expected(workflow_id, current, run_id, None)
     if control.status not in (WorkflowStatus.COMPLETED, WorkflowStatus.CANCELLED):
         raise _refused(RefusalReason.NOT_COMPLETED, workflow_id, f"its run is {control.status.value}, not completed")
+    if control.lease_is_live(now):
+        raise _executing(workflow_id, control)
 
 
 # --- refusals shared above --------------------------------------------------------------------------------------------------

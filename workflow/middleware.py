@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from workflow.errors import GraphError
 from workflow.events import Event
@@ -17,18 +17,16 @@ class Middleware:
     """Override `before`, `after` or both; either may be ``async``.
 
     All befores run in the order of registration, then the node, then all afters in the same order. What `after` does to the
-    state is recorded with the step. An exception fails the run. Nothing is called for a step that is replayed, and no `after` for
-    a node that suspends or fails; on the resume `before` is called again.
+    state is recorded with the step. An exception fails the run. Nothing is called for a step that is replayed, and no `after`
+    for a node that suspends or fails; on the resume `before` is called again.
     """
 
     def before(
         self, node: Any, event: Event, state: WorkflowState, resources: WorkflowResources
-    ) -> Event | None | Awaitable[Event | None]:
+    ) -> Event | Awaitable[Event | None] | None:
         """Before the node. May return another event of the same class, which the node then gets."""
 
-    def after(
-        self, node: Any, result: Event, state: WorkflowState, resources: WorkflowResources
-    ) -> None | Awaitable[None]:
+    def after(self, node: Any, result: Event, state: WorkflowState, resources: WorkflowResources) -> Awaitable[None] | None:
         """After the node has returned ``result``."""
 
 
@@ -41,7 +39,7 @@ def check_middleware(given: Iterable[MiddlewareLike]) -> tuple[MiddlewareLike, .
     entries = tuple(given)
     for entry in entries:
         target, middleware = entry if isinstance(entry, tuple) else (Node, entry)
-        if not isinstance(middleware, Middleware):
+        if not isinstance(cast(object, middleware), Middleware):
             raise GraphError(f"{middleware!r} is no middleware: hand in an instance of a Middleware subclass")
         if not (isinstance(target, type) or inspect.isroutine(target)):
             raise GraphError(f"middleware for {target!r}: name a node class or a node function")

@@ -17,7 +17,8 @@ class Node:
 
     The first parameter's type says which event the node handles, the return type which events may follow. One object may serve
     several runs at once: keep data in the state, not on the node. ``step_name`` is its stable name in records; without one the
-    class's qualified name is used, and renaming the class then breaks runs in flight.
+    class's qualified name is used, and renaming the class then strands runs in flight. A generator yields live items and
+    returns its event; of an async generator the last event that it yields is its result.
     """
 
     step_name: ClassVar[str | None] = None
@@ -37,6 +38,10 @@ class Node:
     def idempotency_key(self, name: str) -> str:
         """See `workflow.idempotency_key`."""
         return context.idempotency_key(name)
+
+    def emit(self, item: Any) -> None:
+        """See `workflow.emit`."""
+        context.emit(item)
 
     def interrupt(self, request: InterruptRequest) -> Any:
         """See `workflow.interrupt`."""

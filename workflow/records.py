@@ -8,6 +8,8 @@ __ignition                   what the run was started with, for its whole life  
 <run>/<step>::__answer.<h>   the answer of one wait of that step                        with the next write after it is used
 <run>/__checkpoint           the state as it stood when the run was suspended           with the suspension
 <run>/__failure              why the last segment failed                                with the failed control
+<run>/__base                 the first steps folded into one: next step, its event,     with every 256th step
+                             the whole state
 <run>/__outcome              the final state and result of a retained run               with completion
 
 Every shape carries its version in ``v``. The first step record holds the whole state, later ones what changed.
@@ -26,12 +28,14 @@ __all__ = [
     "CONTROL",
     "IGNITION",
     "Answer",
+    "Base",
     "Failure",
     "Ignition",
     "Outcome",
     "StateChange",
     "StepRecord",
     "answer_name",
+    "base_key",
     "checkpoint_key",
     "failure_key",
     "memo_key",
@@ -66,6 +70,11 @@ def checkpoint_key(run_id: str) -> str:
     return f"{run_id}/__checkpoint"
 
 
+def base_key(run_id: str) -> str:
+    """Where folded steps are kept."""
+    return f"{run_id}/__base"
+
+
 def failure_key(run_id: str) -> str:
     """Where the reason of the last failure is kept."""
     return f"{run_id}/__failure"
@@ -84,16 +93,25 @@ class Ignition:
     start_event: Any
     name: str
     tag: str | None = None
+    version: str | None = None
+    """The version of the definition that the run was started with."""
 
     def to_record(self) -> dict[str, Any]:
         """The stored shape."""
-        return {"v": VERSION, "run": self.run_id, "event": self.start_event, "name": self.name, "tag": self.tag}
+        return {
+            "v": VERSION,
+            "run": self.run_id,
+            "event": self.start_event,
+            "name": self.name,
+            "tag": self.tag,
+            "version": self.version,
+        }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The value behind a stored shape."""
         _check_version(record)
-        return cls(record["run"], record["event"], record["name"], record["tag"])
+        return cls(record["run"], record["event"], record["name"], record["tag"], record.get("version"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +147,26 @@ class StepRecord:
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The value behind a stored shape."""
         _check_version(record)
-        event = record["event"]
-        if not isinstance(event, Event):
-            raise TypeError(f"the event {event!r} is not defined in this program: import its module, or drain old runs first")
-        return cls(event, StateChange.from_record(record["state"]))
+        return cls(_defined(record["event"]), StateChange.from_record(record["state"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Settled steps in one record: the path goes on at step ``following``, with this event and this state."""
+
+    following: int
+    event: Event
+    state: StateChange
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape."""
+        return {"v": VERSION, "next": self.following, "event": self.event, "state": self.state.to_record()}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The value behind a stored shape."""
+        _check_version(record)
+        return cls(int(record["next"]), _defined(record["event"]), StateChange.from_record(record["state"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +230,9 @@ class Outcome:
 def _check_version(record: Mapping[str, Any]) -> None:
     if record["v"] != VERSION:
         raise ValueError(f"version {record['v']!r} of this record is not known: use the release that wrote it")
+
+
+def _defined(event: Any) -> Event:
+    if not isinstance(event, Event):
+        raise TypeError(f"the event {event!r} is not defined in this program: import its module, or drain old runs first")
+    return event

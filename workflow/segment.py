@@ -13,14 +13,17 @@ from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 from workflow.bridge import Host
-from workflow.context import StepContext, Suspension, entered
+from workflow.calling import Call
+from workflow.context import StepContext
 from workflow.control import Control
-from workflow.errors import GraphError, WorkflowError
+from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
 from workflow.events import Event, StopEvent
 from workflow.graph import Graph, NodeSpec
 from workflow.journal import StateJournal, whole_state
 from workflow.leases import Renewal, renewer
-from workflow.records import Outcome, StepRecord, checkpoint_key, outcome_key, step_key
+from workflow.output import Output
+from workflow.path import RecordedPath
+from workflow.records import Outcome, checkpoint_key, outcome_key
 from workflow.resources import WorkflowResources
 from workflow.serializer import Serializer
 from workflow.settled import execution_of
@@ -51,13 +54,13 @@ class Plan(Generic[StateT]):
 class Segment(Generic[StateT]):
     """Executes one claimed run to its next settlement."""
 
-    def __init__(self, plan: Plan[StateT], store: RunStore, host: Host) -> None:
+    def __init__(self, plan: Plan[StateT], store: RunStore, host: Host, output: Output) -> None:
         self._plan = plan
         self._store = store
         self._host = host
+        self._output = output
         self._journal = StateJournal(plan.serializer)
         self._renewal: Renewal | None = None
-        self._state: StateT | None = None
 
     async def run(self) -> StateT:
         """The state in which the run was settled. A failure marks the run failed and is raised as it is."""
@@ -66,7 +69,7 @@ class Segment(Generic[StateT]):
             return await self._execute()
         except BaseException as error:
             # Whatever ends a segment early, a cancelled task and Ctrl-C too, must not leave the run looking alive.
-            await self._host.finishing(partial(self._store.fail, error))
+            await self._host.finishing(partial(self._end, error))
             raise
         finally:
             if self._renewal is not None:
@@ -76,32 +79,30 @@ class Segment(Generic[StateT]):
     async def _execute(self) -> StateT:
         state = self._plan.seed()
         resources = await self._host.blocking(self._plan.make_resources)
-        event = self._start_event()
-        graph = self._plan.build(type(event), state, resources)
+        path = RecordedPath(self._store)
+        graph = self._plan.build(type(path.first_event()), state, resources)
         async with self._opened(resources):
-            return await self._traverse(graph, event, state, resources)
-
-    def _start_event(self) -> Event:
-        event = self._store.ignition.start_event
-        if not isinstance(event, Event):
-            raise WorkflowError(f"the start event {event!r} is not defined in this program: import the module that defines it")
-        return event
+            return await self._traverse(graph, path, state, resources)
 
     # --- the path -----------------------------------------------------------------------------------------------------------
 
-    async def _traverse(self, graph: Graph, event: Event, state: StateT, resources: WorkflowResources) -> StateT:
-        for index in itertools.count():
+    async def _traverse(self, graph: Graph, path: RecordedPath, state: StateT, resources: WorkflowResources) -> StateT:
+        event = path.first_event()
+        if path.folded_state is not None:
+            self._journal.replay(state, path.folded_state)
+        for index in itertools.count(path.first):
             self._check_budget(index)
             spec = graph.node_for(event)
-            step_id = f"{spec.step_name}-{index}"
-            recorded = self._store.read(step_key(self._store.control.run_id, step_id), StepRecord.from_record)
+            recorded = path.step(index)
             if recorded is not None:
                 self._journal.replay(state, recorded.state)
                 event = recorded.event
                 continue
-            step = self._begin(step_id, state)
-            returned = await self._call(spec, step, event, state, resources)
-            settled = await self._host.finishing(partial(self._record, graph, step, state, returned))
+            step = self._begin(spec, index, state)
+            call = Call(spec, step, state, resources, graph.around(spec), self._host, self._output)
+            returned = await call.run(event)
+            record = partial(self._record, graph, path, index, spec.step_name, step, state, returned)
+            settled = await self._host.finishing(record)
             if settled is not None:
                 return settled
             event = cast(Event, returned)
@@ -112,52 +113,37 @@ class Segment(Generic[StateT]):
         if budget is not None and index >= budget:
             raise WorkflowError(f"the run exceeded its budget of {budget} steps: raise `max_steps`, then run() continues it")
 
-    def _begin(self, step_id: str, state: StateT) -> StepContext:
+    def _begin(self, spec: NodeSpec, index: int, state: StateT) -> StepContext:
+        step_id = f"{spec.step_name}-{index}"
         active = self._store.control.interrupt
         answered = active if active is not None and active.step_id == step_id else None
         state.stamped(execution_of(self._store, WorkflowStatus.RUNNING))
         if self._renewal is not None:
             renewer.node_begins(self._renewal)
-        return StepContext(self._store, step_id, answered)
-
-    async def _call(
-        self, spec: NodeSpec, step: StepContext, event: Event, state: StateT, resources: WorkflowResources
-    ) -> Event | None:
-        """Call the node. None when it has reached a wait."""
-        arguments = spec.arguments(event, state, resources)
-        try:
-            with entered(step):
-                if spec.is_async:
-                    returned = await self._host.asynchronous(lambda: spec.call(*arguments))
-                else:
-                    returned = await self._host.blocking(lambda: spec.call(*arguments))
-        except Suspension:
-            return None
-        if step.suspended_on is not None:
-            raise WorkflowError(
-                f"node {spec.step_name!r} swallowed its own suspension: an `except:` around a wait must let it pass"
-            )
-        if not isinstance(returned, Event):
-            raise GraphError(f"node {spec.step_name!r} returned {type(returned).__qualname__}: it must return an event")
-        return returned
+        return StepContext(self._store, step_id, answered, self._output)
 
     # --- recording ----------------------------------------------------------------------------------------------------------
 
-    def _record(self, graph: Graph, step: StepContext, state: StateT, returned: Event | None) -> StateT | None:
+    def _record(
+        self,
+        graph: Graph,
+        path: RecordedPath,
+        index: int,
+        name: str,
+        step: StepContext,
+        state: StateT,
+        returned: Event | None,
+    ) -> StateT | None:
         """Write what the node did. The state when that settles the run, None when the path goes on."""
         if returned is None:
             return self._suspend(step, state)
         if isinstance(returned, StopEvent):
             return self._complete(step, state, returned)
-        self._commit(graph, step, state, returned)
-        return None
-
-    def _commit(self, graph: Graph, step: StepContext, state: StateT, event: Event) -> None:
-        following = graph.nodes.get(type(event))
+        following = graph.nodes.get(type(returned))
         self._store.step = following.step_name if following else ""
-        record = StepRecord(event, self._journal.change(state)).to_record()
-        key = step_key(self._store.control.run_id, step.step_id)
-        self._store.commit({**step.unsaved, key: record}, partial(_without_answer_of, step.step_id))
+        records, obsolete = path.recording(index, name, returned, state, self._journal)
+        self._store.commit({**step.unsaved, **records}, partial(_without_answer_of, step.step_id), delete=obsolete)
+        return None
 
     def _suspend(self, step: StepContext, state: StateT) -> StateT:
         active = step.suspended_on
@@ -183,6 +169,14 @@ class Segment(Generic[StateT]):
             verb="complete",
             retain_until=None if keep is None else self._store.now() + keep,
         )
+
+    def _end(self, error: BaseException) -> None:
+        """The segment ends early: mark the run failed, or clear away a run that was cancelled under it."""
+        cancelled = isinstance(error, WorkflowRefusedError) and error.reason is RefusalReason.CANCELLED
+        if cancelled and not self._plan.retain_completion:
+            self._store.forget_cancelled()
+        else:
+            self._store.fail(error)
 
     # --- around the path ----------------------------------------------------------------------------------------------------
 

@@ -168,7 +168,7 @@ def _fields(value: Any, path: str) -> dict[str, Any]:
         return {**{name: getattr(value, name) for name in type(value).model_fields}, **(value.model_extra or {})}
     if not dataclasses.is_dataclass(value):
         raise SerializationError(
-            f"{path} is of type {type(value).__qualname__}, which `types` lists but which is no enum, dataclass or pydantic model"
+            f"{path} is of type {type(value).__qualname__}, which `types` lists: it is no enum, dataclass or pydantic model"
         )
     return {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
 

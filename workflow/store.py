@@ -80,6 +80,11 @@ class RunStore:
             self._ignition = self._decoded_ignition()
         return self._ignition
 
+    @property
+    def record_keys(self) -> tuple[str, ...]:
+        """The keys of all records."""
+        return tuple(self._records)
+
     def has(self, key: str) -> bool:
         """Whether a record exists. Nothing is read: what was loaded, or written since the ignition, is all there is."""
         return key in self._records
@@ -118,10 +123,10 @@ class RunStore:
         self._ours = True
         return True
 
-    def replace(self, control: Control, records: Mapping[str, Any] | None = None) -> bool:
+    def replace(self, control: Control, *, retain_until: float | None = None) -> bool:
         """Write a control made outside a segment (a claim, a settling). False when the run has changed since it was read."""
         with self._lock:
-            self._ours = self._write(control, records or {}, (), None)
+            self._ours = self._write(control, {}, (), retain_until)
             return self._ours
 
     def commit(
@@ -171,6 +176,17 @@ class RunStore:
             if self._displaced:
                 return False
             return self._persistence.delete_if_unchanged(self.workflow_id, CONTROL, self._records[CONTROL])
+
+    def forget_cancelled(self) -> None:
+        """Delete a run that was cancelled while it was ours. Somebody else does it if this cannot."""
+        if self._is_copy():
+            return
+        with suppress(Exception), self._lock:
+            held = self._persistence.get(self.workflow_id, CONTROL)
+            if held is not None:
+                control = self._decoded_control(held)
+                if control.status is WorkflowStatus.CANCELLED and control.run_id == self.control.run_id:
+                    self._persistence.delete_if_unchanged(self.workflow_id, CONTROL, held)
 
     def close(self) -> None:
         """Write nothing more: the segment has been settled, or is another process's."""

@@ -38,9 +38,9 @@ def brief(
 
 
 def _where(briefing: "Briefing", path: str) -> str:
-    if briefing.created:
-        return f"wrote {path}"
-    return f"the briefing of {briefing.date} was there already: {path} (a new edition: `jarvis brief --again`)"
+    if briefing.kept:
+        return f"the briefing of {briefing.date} was there already: {path} (a new edition: `jarvis brief --again`)"
+    return f"wrote {path}"
 
 
 def _put(briefing: "Briefing", path: Path, *, as_json: bool) -> None:

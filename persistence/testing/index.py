@@ -16,6 +16,8 @@ NOW = 1_796_083_200.123456
 """Seconds since 1970, with the digits that a narrow number type loses."""
 NOT_ASCII = ("\u00e9", "e\u0301", "\uffff", "\U0001f600")
 """Text that UTF-16 and collations order differently from UTF-8."""
+ENDLESS = 1000
+"""More pages than any case has: whoever reads so many turns in a circle."""
 
 
 def add(store: Persistence, *entries: IndexEntry) -> None:
@@ -29,6 +31,7 @@ def pages(store: Persistence, limit: int, name: str | None = None) -> list[list[
     found: list[list[IndexEntry]] = []
     while page := store.find(name=name, limit=limit, after=found[-1][-1] if found else None):
         found.append(page)
+        assert len(found) < ENDLESS
     return found
 
 

@@ -9,6 +9,8 @@ from persistence.testing.fixtures import FENCE, StoreCases, data_of
 __all__ = ["LogCases"]
 
 PARTITIONS = [f"partition {place}" for place in range(40)]
+ENDLESS = 10_000
+"""More entries than any case writes: whoever reads so many turns in a circle."""
 
 
 def append(store: Persistence, partition: str, *data: bytes, log: str = "log") -> None:
@@ -23,6 +25,7 @@ def read_all(store: Persistence, limit: int, after: str | None = None) -> list[L
     while page := store.read_log("log", read[-1].position if read else after, limit):
         assert len(page) <= limit
         read += page
+        assert len(read) < ENDLESS
     return read
 
 

@@ -14,8 +14,8 @@ from persistence.testing.fixtures import FENCE, StoreCases, data_of
 
 __all__ = ["ModelCases"]
 
-EXAMPLES = 20
-STEPS = 25
+EXAMPLES = 30
+STEPS = 30
 
 PARTITIONS = ("p", "P", "p\x00", "\U0001f600")
 KEYS = st.sampled_from((FENCE, "", "a", "A"))
@@ -169,6 +169,7 @@ class StoreMachine(RuleBasedStateMachine):
         entries = self.store.read_log(name, limit=2)
         while page := self.store.read_log(name, entries[-1].position, limit=2) if entries else []:
             entries += page
+            assert len(entries) <= len(written)
         read = data_of(entries)
         assert sorted(read) == sorted(data for _, data in written)
         for partition in {partition for partition, _ in written}:

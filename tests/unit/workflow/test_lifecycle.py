@@ -366,14 +366,14 @@ def test_abandoning_nothing_is_false_unless_a_run_was_named() -> None:
 @pytest.mark.parametrize("run", [run for run in ABANDON_TABLE if run not in ("completed", "cancelled")])
 def test_only_a_settled_run_is_acknowledged(run: str) -> None:
     """C087."""
-    assert attempted(lambda: lifecycle.acknowledge("w", RUNS[run], "mine")) == "not_completed"
-    assert attempted(lambda: lifecycle.acknowledge("w", RUNS[run], "other")) == "stale_run"
+    assert attempted(lambda: lifecycle.acknowledge("w", RUNS[run], "mine", SECOND)) == "not_completed"
+    assert attempted(lambda: lifecycle.acknowledge("w", RUNS[run], "other", SECOND)) == "stale_run"
 
 
 def test_acknowledging_a_completed_run_or_none() -> None:
     """C087."""
-    assert attempted(lambda: lifecycle.acknowledge("w", RUNS["completed"], "mine")) is None
-    assert attempted(lambda: lifecycle.acknowledge("w", None, "mine")) == "stale_run"
+    assert attempted(lambda: lifecycle.acknowledge("w", RUNS["completed"], "mine", SECOND)) is None
+    assert attempted(lambda: lifecycle.acknowledge("w", None, "mine", SECOND)) == "stale_run"
 
 
 def attempted(call: Any) -> Any:

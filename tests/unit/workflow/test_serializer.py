@@ -10,7 +10,7 @@ import uuid
 from collections import OrderedDict, namedtuple
 from decimal import Decimal
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -388,14 +388,14 @@ def test_the_store_cannot_name_a_class_that_the_program_has_not_registered(name)
 
 def test_a_declared_name_keeps_a_renamed_class_readable() -> None:
     class Before(Event):
-        type_name = "orders.Placed"  # pyright: ignore
+        type_name: ClassVar[str] = "orders.Placed"
         number: int
 
     data = CODEC.dumps(Before(number=1))
     assert b'"@orders.Placed"' in data
 
     class After(Event):
-        type_name = "orders.Placed"  # pyright: ignore
+        type_name: ClassVar[str] = "orders.Placed"
         number: int
 
     class Child(After):

@@ -1,0 +1,137 @@
+"""What must hold between two committed moments of one partition. Pure: each rule yields a sentence for what is broken.
+
+A moment is the partition's control record (None without a run) and its records. The rules know of no workflow in particular.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from persistence import IndexEntry
+from workflow import JsonSerializer, WorkflowStatus
+from workflow.control import ActiveInterrupt, Control
+from workflow.records import CONTROL, IGNITION, answer_name, memo_key
+
+__all__ = [
+    "broken_by_deletion",
+    "broken_by_transition",
+    "broken_in_answers",
+    "broken_in_index",
+    "broken_in_records",
+    "newly_accepted",
+]
+
+S = WorkflowStatus
+BY_THE_OWNER = {S.RUNNING, S.SUSPENDED, S.FAILED, S.COMPLETED}
+"""What a segment may make of its running run."""
+CLAIMABLE = {S.PENDING, S.RUNNING, S.SUSPENDED, S.FAILED}
+"""What may be taken over, settled or cancelled from outside."""
+BY_ANOTHER = {S.RUNNING, S.SUSPENDED, S.CANCELLED}
+ENDED = {S.COMPLETED, S.CANCELLED}
+REWRITTEN = ("/__checkpoint", "/__failure", "/__outcome", "/__base")
+"""Ends of the keys of a run's records that may be written more than once."""
+BASE = "/__base"
+"""The record into which settled steps are folded; its write may remove them."""
+
+_codec = JsonSerializer()
+
+
+def broken_by_transition(old: Control | None, new: Control, second: int) -> Iterator[str]:
+    """A written control record against the one that it replaced; ``second`` is the present one."""
+    if old is None:
+        if (new.status, new.attempt) not in ((S.RUNNING, 1), (S.PENDING, 0)):
+            yield f"a run was born {new.status} at attempt {new.attempt}"
+    elif old.run_id != new.run_id:
+        yield f"run {new.run_id} was written over run {old.run_id}"
+    elif old.writer == new.writer:
+        yield from _broken_by_commit(old, new)
+    else:
+        yield from _broken_by_takeover(old, new, second)
+
+
+def _broken_by_commit(old: Control, new: Control) -> Iterator[str]:
+    if old == new:
+        return
+    if old.status is not S.RUNNING or new.status not in BY_THE_OWNER:
+        yield f"a segment changed the status from {old.status} to {new.status}"
+    if new.attempt != old.attempt or new.commit <= old.commit:
+        yield f"commit {old.attempt}.{old.commit} was followed by {new.attempt}.{new.commit} of the same writer"
+    if new.next_interrupt_id < old.next_interrupt_id:
+        yield f"the next interruption went back from #{old.next_interrupt_id} to #{new.next_interrupt_id}"
+
+
+def _broken_by_takeover(old: Control, new: Control, second: int) -> Iterator[str]:
+    if old.status not in CLAIMABLE or new.status not in BY_ANOTHER:
+        yield f"somebody else changed the status from {old.status} to {new.status}"
+    if new.status is S.CANCELLED:
+        return
+    if new.attempt != old.attempt + 1:
+        yield f"attempt {old.attempt} was followed by attempt {new.attempt}"
+    if old.lease_is_live(second):
+        yield f"attempt {new.attempt} began under the live lease of attempt {old.attempt}"
+
+
+def broken_by_deletion(old: Control | None, by_owner: bool, second: int) -> Iterator[str]:
+    """A deleted partition: its owner completed the run, or somebody discarded one that nobody executed."""
+    if old is None:
+        yield "a partition without a run was deleted"
+    elif old.status is S.RUNNING and not by_owner and old.lease_is_live(second):
+        yield f"run {old.run_id} was deleted under its live lease"
+
+
+def broken_in_records(new: Control, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[str]:
+    """Records are written once; they go only with their partition, or into a base record."""
+    base = new.run_id + BASE
+    folded = after.get(base) != before.get(base)
+    for key in before.keys() - {CONTROL}:
+        if key not in after and not folded:
+            yield f"the record {key} was removed without being folded"
+        elif key in after and after[key] != before[key] and not key.endswith(REWRITTEN):
+            yield f"the record {key} was changed"
+    strangers = [key for key in after if key not in (CONTROL, IGNITION) and not key.startswith(f"{new.run_id}/")]
+    if strangers:
+        yield f"the partition of run {new.run_id} holds {strangers}"
+
+
+def newly_accepted(old: Control | None, new: Control) -> ActiveInterrupt | None:
+    """The interruption whose answer this write accepted, if it did."""
+    now, was = new.interrupt, _interruption_of(old, new)
+    if now is None or now.input is None:
+        return None
+    known = was is not None and was.input is not None and was.request.id == now.request.id
+    return None if known else now
+
+
+def broken_in_answers(old: Control | None, new: Control, after: Mapping[str, bytes]) -> Iterator[str]:
+    """An accepted answer stays in control, unchanged, until its wait has recorded it."""
+    held = _interruption_of(old, new)
+    if held is None or held.input is None or new.status in ENDED:
+        return
+    if new.interrupt is not None and new.interrupt.request.id == held.request.id:
+        if new.interrupt != held:
+            yield f"the accepted answer {held.input} became {new.interrupt.input}"
+    elif not _is_recorded(new, held, after):
+        yield f"the accepted answer {held.input} of {held.step_id} was lost"
+
+
+def _interruption_of(old: Control | None, new: Control) -> ActiveInterrupt | None:
+    return old.interrupt if old is not None and old.run_id == new.run_id else None
+
+
+def _is_recorded(new: Control, held: ActiveInterrupt, after: Mapping[str, bytes]) -> bool:
+    data = after.get(memo_key(new.run_id, held.step_id, answer_name(held.wait)))
+    if data is None:
+        return new.run_id + BASE in after
+    record: Any = _codec.loads(data)
+    return held.input is not None and record["payload"] == held.input.payload
+
+
+def broken_in_index(entry: IndexEntry | None, new: Control) -> Iterator[str]:
+    """The index entry says what control says, so that schedulers find what is due."""
+    if entry is None or entry.status != new.status.value:
+        yield f"the index says {entry and entry.status}, control says {new.status}"
+    elif new.status is S.RUNNING and entry.due != new.lease_expires_at:
+        yield f"a running run is due at {entry.due}, its lease ends at {new.lease_expires_at}"
+    elif new.status is S.SUSPENDED and new.interrupt is not None and new.awaits_input:
+        deadline = new.interrupt.request.deadline
+        if entry.due != (deadline and deadline.timestamp()):
+            yield f"a suspended run is due at {entry.due}, its wait ends at {deadline}"

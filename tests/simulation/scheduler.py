@@ -1,0 +1,171 @@
+"""Runs several threads as one: exactly one holds the baton, and it changes hands only where a task pauses.
+
+A task pauses before every store operation, so a chooser that answers the same gives the same run, operation by operation. The
+thread that pauses picks the next one itself: when the choice falls on it again, no thread is woken.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["BatonLock", "BatonThreading", "Chooser", "Scheduler", "Stuck", "current_task", "pause"]
+
+MAX_TASKS = 16
+Chooser = Callable[[Sequence[str], bool], int]
+"""Given the names of the tasks that could go on, and whether the first of them is the one that runs now: which one does."""
+
+
+class Stuck(BaseException):
+    """Unwinds the tasks of a schedule in which nobody can go on."""
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """One thread of control. ``turn`` is locked while it has to wait."""
+
+    name: str
+    body: Callable[[], None]
+    scheduler: "Scheduler"
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    waits_for: "BatonLock | None" = None
+    done: bool = False
+    error: BaseException | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it could go on if it had the baton."""
+        return not self.done and (self.waits_for is None or not self.waits_for.held)
+
+
+_current: ContextVar[Task | None] = ContextVar("simulated_task", default=None)
+_threads = ThreadPoolExecutor(MAX_TASKS, thread_name_prefix="simulated")
+
+
+def current_task() -> str:
+    """The name of the task that runs here; empty outside a schedule."""
+    task = _current.get()
+    return "" if task is None else task.name
+
+
+def pause(waits_for: "BatonLock | None" = None) -> None:
+    """Offer the baton. Returns when it is this task's turn again; at once outside a schedule."""
+    task = _current.get()
+    if task is not None:
+        task.scheduler.offer(task, waits_for)
+
+
+class Scheduler:
+    """One schedule: add tasks, then `run` them to their ends."""
+
+    def __init__(self, choose: Chooser) -> None:
+        self._choose = choose
+        self._tasks: list[Task] = []
+        self._over = threading.Lock()
+        self._stuck = False
+
+    def add(self, name: str, body: Callable[[], None]) -> None:
+        """A task to run; all begin together, in any order that the chooser likes."""
+        task = Task(name, body, self)
+        task.turn.acquire()
+        self._tasks.append(task)
+
+    def run(self) -> dict[str, BaseException]:
+        """Run all tasks. What those that raised have raised, by their names; `Stuck` for those that could not go on."""
+        self._over.acquire()
+        running = [_threads.submit(copy_context().run, self._live, task) for task in self._tasks]
+        self.pass_on(None)
+        self._over.acquire()
+        for future in running:
+            future.result()
+        return {task.name: task.error for task in self._tasks if task.error is not None}
+
+    def offer(self, task: Task, waits_for: "BatonLock | None") -> None:
+        """A task pauses: until its turn comes again, and until the lock that it waits for is free."""
+        self._check()
+        task.waits_for = waits_for
+        try:
+            self.pass_on(task)
+            self._check()
+        finally:
+            task.waits_for = None
+
+    def pass_on(self, task: Task | None) -> None:
+        """Give the baton of a paused or ended task to whoever is chosen, and wait for it to come back."""
+        chosen = self._chosen(task)
+        if chosen is task:
+            return
+        if chosen is None:
+            self._over.release()
+            return
+        chosen.turn.release()
+        if task is not None and not task.done:
+            task.turn.acquire()
+
+    def _chosen(self, task: Task | None) -> Task | None:
+        """Who goes on: the one that runs now comes first among the options. None when all have ended."""
+        ready = [other for other in self._tasks if other.ready and other is not task]
+        stays = task is not None and task.ready
+        if task is not None and stays:
+            ready.insert(0, task)
+        if len(ready) > 1 and not self._stuck:
+            return ready[self._choose([other.name for other in ready], stays)]
+        return ready[0] if ready else self._unwound()
+
+    def _unwound(self) -> Task | None:
+        """Nobody can go on. Whoever has not ended yet ends now, one after the other, with `Stuck`."""
+        left = [task for task in self._tasks if not task.done]
+        self._stuck = self._stuck or bool(left)
+        return left[0] if left else None
+
+    def _check(self) -> None:
+        if self._stuck:
+            raise Stuck
+
+    def _live(self, task: Task) -> None:
+        _current.set(task)
+        task.turn.acquire()
+        try:
+            self._check()
+            task.body()
+        except BaseException as error:  # noqa: BLE001 - whatever ends a task is the explorer's to judge
+            task.error = error
+        task.done = True
+        self.pass_on(task)
+
+
+class BatonLock:
+    """A lock for simulated threads: who finds it held passes the baton on instead of blocking a real thread."""
+
+    def __init__(self) -> None:
+        self.held = False
+
+    def acquire(self) -> bool:
+        """Take the lock, after others if need be."""
+        while self.held:
+            if not current_task():
+                raise RuntimeError("this lock is held by a simulated thread: nothing outside the schedule may wait for it")
+            pause(self)
+        self.held = True
+        return True
+
+    def release(self) -> None:
+        """Give it back. Whoever waits goes on when chosen."""
+        self.held = False
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class BatonThreading:
+    """Stands in for the module `threading` where locks must be simulated; everything else is the real thing."""
+
+    Lock = BatonLock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(threading, name)

@@ -1,0 +1,55 @@
+"""One call of a workflow: get hold of the run, then execute a segment or show what is settled."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from workflow.admission import Admitted, Start, admit
+from workflow.bridge import Host
+from workflow.events import InterruptEvent
+from workflow.output import Output
+from workflow.requests import ExecutionRequest
+from workflow.segment import Plan, Segment
+from workflow.settled import outcome_state, waiting_state
+from workflow.state import WorkflowState
+from workflow.store import RunStore
+
+__all__ = ["Running"]
+
+StateT = TypeVar("StateT", bound=WorkflowState)
+
+
+@dataclass(frozen=True, slots=True)
+class Running(Generic[StateT]):
+    """One call, with everything that it needs, resolved."""
+
+    store: RunStore
+    plan: Plan[StateT]
+    request: ExecutionRequest
+    start: Start
+
+    async def execute(self, host: Host, output: Output) -> StateT:
+        """The state in which the run was settled, or in which it was found settled."""
+        match await self._admit(host):
+            case Admitted.OUTCOME:
+                return outcome_state(self.store, self.plan.seed())
+            case Admitted.WAITING:
+                return waiting_state(self.store, self.plan.seed())
+            case Admitted.SEGMENT:
+                state = await Segment(self.plan, self.store, host, output).run()
+        request = state.interrupt_request
+        if request is not None:
+            await host.blocking(lambda: output.put(InterruptEvent(request)))
+        return state
+
+    def give_up(self, error: BaseException) -> None:
+        """Mark the run failed at once, if it is ours and not settled. Its node, if one runs, can write nothing any more."""
+        self.store.fail(error)
+        self.store.close()
+
+    async def _admit(self, host: Host) -> Admitted:
+        try:
+            return await host.finishing(lambda: admit(self.store, self.request, self.start))
+        except BaseException as error:
+            # Whoever is cancelled here may have claimed the run already.
+            await host.finishing(lambda failure=error: self.store.fail(failure))
+            raise
