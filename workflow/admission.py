@@ -1,7 +1,7 @@
 """How a call gets hold of a run: the reads and fenced writes around the decisions of `workflow.lifecycle`.
 
-Everything here blocks on the store and runs no node. Each function returns whether a segment is open: if so, this process owns
-the run; if not, what the store holds is the answer.
+Everything here blocks on the store and runs no node. When a path is returned this process owns the run; otherwise what the
+store holds is the answer.
 """
 
 import enum
@@ -13,22 +13,21 @@ from workflow.control import Control
 from workflow.errors import StaleRunError
 from workflow.events import Event
 from workflow.ids import new_run_id, new_writer
+from workflow.path import RecordedPath
 from workflow.records import Ignition
 from workflow.requests import ExecutionRequest
 from workflow.store import RunStore
 
-__all__ = ["Admitted", "Start", "admit", "record_start"]
+__all__ = ["Shown", "Start", "admit", "record_start"]
 
 
-class Admitted(enum.Enum):
-    """What a call may do now."""
+class Shown(enum.Enum):
+    """What a call shows when there is nothing to execute."""
 
-    SEGMENT = "segment"
-    """Execute: the run is ours."""
     OUTCOME = "outcome"
-    """Hand out the retained outcome."""
+    """The retained outcome."""
     WAITING = "waiting"
-    """Show the suspended run."""
+    """The suspended run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,16 @@ class Start:
     event: Event
     name: str
     version: str | None
-    check: Callable[[RunStore], None]
+    check: Callable[[RecordedPath], None]
 
 
-def admit(store: RunStore, request: ExecutionRequest, start: Start) -> Admitted:
-    """Take the run that the request is for, or say what to show instead; otherwise a refusal."""
+def admit(store: RunStore, request: ExecutionRequest, start: Start) -> RecordedPath | Shown:
+    """Take the run that the request is for and return its path so far, or say what to show instead; otherwise a refusal."""
     if request.kind != "start":
         return _continue(store, request, start)
     ignition = _ignition(request, start)
     found = _place(store, request, Control.started(ignition.run_id, new_writer(), store.lease()), ignition)
-    return Admitted.SEGMENT if found is None else _continue(store, found, start)
+    return RecordedPath(store) if found is None else _continue(store, found, start)
 
 
 def record_start(store: RunStore, request: ExecutionRequest, start: Start) -> str:
@@ -83,23 +82,24 @@ def _place(store: RunStore, request: ExecutionRequest, control: Control, ignitio
     raise lifecycle.run_in_flight(store.workflow_id, winner, request, int(store.now()))
 
 
-def _continue(store: RunStore, request: ExecutionRequest, start: Start) -> Admitted:
+def _continue(store: RunStore, request: ExecutionRequest, start: Start) -> RecordedPath | Shown:
     current = store.load()
     decision = lifecycle.continue_run(
         store.workflow_id, current, request, store.moment(), writer=new_writer(), lease=store.lease()
     )
     match decision:
         case lifecycle.ServeOutcome():
-            return Admitted.OUTCOME
+            return Shown.OUTCOME
         case lifecycle.IdlePoll(settled=None):
-            return Admitted.WAITING
+            return Shown.WAITING
         case lifecycle.IdlePoll(settled=Control() as settled):
             _take(store, settled)
-            return Admitted.WAITING
+            return Shown.WAITING
         case lifecycle.Claim(control=claimed):
-            start.check(store)
+            path = RecordedPath(store)
+            start.check(path)
             _take(store, claimed)
-            return Admitted.SEGMENT
+            return path
         case _:
             raise AssertionError(f"unknown decision {decision!r}")
 

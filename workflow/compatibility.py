@@ -10,42 +10,40 @@ from workflow.errors import RefusalReason, WorkflowRefusedError
 from workflow.events import Event
 from workflow.graph import NodeSpec
 from workflow.path import RecordedPath
-from workflow.store import RunStore
 
 __all__ = ["check_structure", "check_version"]
 
 
-def check_version(store: RunStore, version: str | None, compatible: Collection[str]) -> None:
+def check_version(path: RecordedPath, version: str | None, compatible: Collection[str]) -> None:
     """Refuse a run of another declared version, unless it is listed as compatible. Without a version nothing is asked."""
-    began = store.ignition.version
+    began = path.store.ignition.version
     if version is None or began is None or began == version or began in compatible:
         return
-    raise _incompatible(store, f"it began with version {began!r}, and this is {version!r}: add it to `compatible_versions`")
+    raise _incompatible(path, f"it began with version {began!r}, and this is {version!r}: add it to `compatible_versions`")
 
 
-def check_structure(store: RunStore, nodes: Mapping[type[Event], NodeSpec]) -> None:
+def check_structure(path: RecordedPath, nodes: Mapping[type[Event], NodeSpec]) -> None:
     """Refuse a run whose path these nodes did not make, or cannot continue, saying what changed."""
-    path = RecordedPath(store)
     index, event = path.first, path.first_event()
     while (name := path.name_of(index)) is not None:
         spec = nodes.get(type(event))
         if spec is None or spec.step_name != name:
             now = f"is handled by {spec.step_name!r} now" if spec else "is handled by no node any more"
-            raise _incompatible(store, f"step {index} was made by {name!r}, but its event {type(event).__qualname__} {now}")
+            raise _incompatible(path, f"step {index} was made by {name!r}, but its event {type(event).__qualname__} {now}")
         record = path.step(index)
         index, event = index + 1, record.event if record else event
-    _check_next(store, nodes.get(type(event)), index, event)
+    _check_next(path, nodes.get(type(event)), index, event)
 
 
-def _check_next(store: RunStore, spec: NodeSpec | None, index: int, event: Event) -> None:
+def _check_next(path: RecordedPath, spec: NodeSpec | None, index: int, event: Event) -> None:
     """The step that comes next: it needs a node, and a run that waits needs the one that waited."""
     if spec is None:
-        raise _incompatible(store, f"no node handles {type(event).__qualname__}, the event of step {index}")
-    active = store.control.interrupt
+        raise _incompatible(path, f"no node handles {type(event).__qualname__}, the event of step {index}")
+    active = path.store.control.interrupt
     if active is not None and active.step_id != f"{spec.step_name}-{index}":
-        raise _incompatible(store, f"it waits in step {active.step_id!r}, but its event is handled by {spec.step_name!r} now")
+        raise _incompatible(path, f"it waits in step {active.step_id!r}, but its event is handled by {spec.step_name!r} now")
 
 
-def _incompatible(store: RunStore, change: str) -> WorkflowRefusedError:
-    message = f"workflow {store.workflow_id!r} cannot be continued by this definition: {change}"
+def _incompatible(path: RecordedPath, change: str) -> WorkflowRefusedError:
+    message = f"workflow {path.store.workflow_id!r} cannot be continued by this definition: {change}"
     return WorkflowRefusedError(RefusalReason.INCOMPATIBLE_VERSION, f"{message}. Nothing was changed.")

@@ -21,6 +21,7 @@ from workflow.ids import check_workflow_id
 from workflow.middleware import MiddlewareLike, check_middleware
 from workflow.node import Node
 from workflow.output import NoOutput
+from workflow.path import RecordedPath
 from workflow.pending import PendingExecution, Translator, answer_request
 from workflow.requests import ExecutionRequest
 from workflow.resources import WorkflowResources
@@ -256,14 +257,14 @@ class Workflow(Generic[StateT]):
     def _start(self) -> Start:
         return Start(self._default_event(), self._name(), self.version, self._check_continuation)
 
-    def _check_continuation(self, store: RunStore) -> None:
+    def _check_continuation(self, path: RecordedPath) -> None:
         """Refuse a run that another version of this definition began and this one cannot continue."""
-        check_version(store, self.version, tuple(self.compatible_versions))
+        check_version(path, self.version, tuple(self.compatible_versions))
         try:
             nodes = read_nodes(self._all_nodes())
         except Exception:  # noqa: BLE001 - a broken definition fails the run like any graph error, after the claim
             return
-        check_structure(store, nodes)
+        check_structure(path, nodes)
 
     def _fresh_state(self) -> StateT:
         return (self._seed if self._seed is not None else self.state()).model_copy(deep=True)

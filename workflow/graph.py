@@ -108,6 +108,8 @@ def build_graph(
 
 
 def _spec(node: Callable[..., Any]) -> NodeSpec:
+    if isinstance(node, type) or not callable(node):
+        raise GraphError(f"{node!r} is no node: give a function, or an object (not its class) with `__call__`")
     name = _step_name(node)
     function = node if inspect.isroutine(node) else type(node).__call__
     parameters = [
@@ -143,7 +145,7 @@ def _step_name(node: Callable[..., Any]) -> str:
 def _hints(function: Any, name: str) -> dict[str, Any]:
     try:
         return typing.get_type_hints(function)
-    except NameError as trouble:
+    except (NameError, AttributeError, SyntaxError) as trouble:
         raise GraphError(
             f"node {name!r} has an annotation that cannot be resolved ({trouble}): import its class outside `if TYPE_CHECKING:`"
         ) from trouble

@@ -38,12 +38,9 @@ class StateJournal:
         self._recorded = None
         return self.change(state)
 
-    def replay(self, state: WorkflowState, change: StateChange) -> None:
-        """Bring the state to where a recorded step left it."""
-        apply_change(state, change)
-        before = {} if change.whole or self._recorded is None else self._recorded
-        kept = {key: data for key, data in before.items() if key not in change.removed}
-        self._recorded = {**kept, **{key: self._encoded(key, value) for key, value in change.values.items()}}
+    def recorded(self, state: WorkflowState) -> None:
+        """The records hold this state: what is found from now on is what changes after it."""
+        self._recorded = {key: self._encoded(key, value) for key, value in state.all().items()}
 
     def _encoded(self, key: str, value: Any) -> bytes:
         try:

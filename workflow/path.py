@@ -32,10 +32,11 @@ class _Place:
 
 
 class RecordedPath:
-    """The main path of one run. Reads what the store has loaded; asks for nothing more."""
+    """The main path of one run. Reads what its store has loaded, each record once; asks for nothing more."""
 
     def __init__(self, store: RunStore) -> None:
-        self._store = store
+        self.store = store
+        self._steps: dict[int, StepRecord] = {}
         self._prefix = step_key(store.control.run_id, "")
         self._base = store.read(base_key(store.control.run_id), Base.from_record)
         self._names: dict[int, str] = {}
@@ -57,7 +58,7 @@ class RecordedPath:
         """The event of that step. Raises `WorkflowError` when the program does not define the start event."""
         if self._base is not None:
             return self._base.event
-        event = self._store.ignition.start_event
+        event = self.store.ignition.start_event
         if not isinstance(event, Event):
             raise WorkflowError(f"the start event {event!r} is not defined in this program: import the module that defines it")
         return event
@@ -69,7 +70,13 @@ class RecordedPath:
     def step(self, index: int) -> StepRecord | None:
         """The settled step of this number, or None when it has not been made."""
         name = self._names.get(index)
-        return None if name is None else self._store.read(self._key(index, name), StepRecord.from_record)
+        if name is None:
+            return None
+        if index not in self._steps:
+            record = self.store.read(self._key(index, name), StepRecord.from_record)
+            if record is not None:
+                self._steps[index] = record
+        return self._steps.get(index)
 
     def recording(
         self, index: int, name: str, event: Event, state: WorkflowState, journal: StateJournal
@@ -80,8 +87,8 @@ class RecordedPath:
             return {self._key(index, name): StepRecord(event, journal.change(state)).to_record()}, self._some_leftovers()
         self._base = Base(index + 1, event, journal.whole(state))
         self._names.clear()
-        self._leftovers.extend(key for key in self._store.record_keys if self._is_folded(key))
-        return {base_key(self._store.control.run_id): self._base.to_record()}, self._some_leftovers()
+        self._leftovers.extend(key for key in self.store.record_keys if self._is_folded(key))
+        return {base_key(self.store.control.run_id): self._base.to_record()}, self._some_leftovers()
 
     def _some_leftovers(self) -> list[str]:
         return [self._leftovers.popleft() for _ in range(min(FOLD_AFTER, len(self._leftovers)))]

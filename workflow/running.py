@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from workflow.admission import Admitted, Start, admit
+from workflow.admission import Shown, Start, admit
 from workflow.bridge import Host
 from workflow.events import InterruptEvent
 from workflow.output import Output
+from workflow.path import RecordedPath
 from workflow.requests import ExecutionRequest
 from workflow.segment import Plan, Segment
 from workflow.settled import outcome_state, waiting_state
@@ -29,13 +30,12 @@ class Running(Generic[StateT]):
 
     async def execute(self, host: Host, output: Output) -> StateT:
         """The state in which the run was settled, or in which it was found settled."""
-        match await self._admit(host):
-            case Admitted.OUTCOME:
-                return outcome_state(self.store, self.plan.seed())
-            case Admitted.WAITING:
-                return waiting_state(self.store, self.plan.seed())
-            case Admitted.SEGMENT:
-                state = await Segment(self.plan, self.store, host, output).run()
+        admitted = await self._admit(host)
+        if admitted is Shown.OUTCOME:
+            return outcome_state(self.store, self.plan.seed())
+        if admitted is Shown.WAITING:
+            return waiting_state(self.store, self.plan.seed())
+        state = await Segment(self.plan, self.store, admitted, host, output).run()
         request = state.interrupt_request
         if request is not None:
             await host.blocking(lambda: output.put(InterruptEvent(request)))
@@ -46,7 +46,7 @@ class Running(Generic[StateT]):
         self.store.fail(error)
         self.store.close()
 
-    async def _admit(self, host: Host) -> Admitted:
+    async def _admit(self, host: Host) -> RecordedPath | Shown:
         try:
             return await host.finishing(lambda: admit(self.store, self.request, self.start))
         except BaseException as error:

@@ -15,15 +15,15 @@ from typing import Any, Generic, TypeVar, cast
 from workflow.bridge import Host
 from workflow.calling import Call
 from workflow.context import StepContext
-from workflow.control import Control
+from workflow.control import ActiveInterrupt, Control
 from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
 from workflow.events import Event, StopEvent
 from workflow.graph import Graph, NodeSpec
-from workflow.journal import StateJournal, whole_state
+from workflow.journal import StateJournal, apply_change, whole_state
 from workflow.leases import Renewal, renewer
 from workflow.output import Output
 from workflow.path import RecordedPath
-from workflow.records import Outcome, checkpoint_key, outcome_key
+from workflow.records import Outcome, answer_name, checkpoint_key, memo_key, outcome_key
 from workflow.resources import WorkflowResources
 from workflow.serializer import Serializer
 from workflow.settled import execution_of
@@ -54,9 +54,10 @@ class Plan(Generic[StateT]):
 class Segment(Generic[StateT]):
     """Executes one claimed run to its next settlement."""
 
-    def __init__(self, plan: Plan[StateT], store: RunStore, host: Host, output: Output) -> None:
+    def __init__(self, plan: Plan[StateT], store: RunStore, path: RecordedPath, host: Host, output: Output) -> None:
         self._plan = plan
         self._store = store
+        self._path = path
         self._host = host
         self._output = output
         self._journal = StateJournal(plan.serializer)
@@ -79,34 +80,38 @@ class Segment(Generic[StateT]):
     async def _execute(self) -> StateT:
         state = self._plan.seed()
         resources = await self._host.blocking(self._plan.make_resources)
-        path = RecordedPath(self._store)
-        graph = self._plan.build(type(path.first_event()), state, resources)
+        graph = self._plan.build(type(self._path.first_event()), state, resources)
         async with self._opened(resources):
-            return await self._traverse(graph, path, state, resources)
+            return await self._traverse(graph, state, resources)
 
     # --- the path -----------------------------------------------------------------------------------------------------------
 
-    async def _traverse(self, graph: Graph, path: RecordedPath, state: StateT, resources: WorkflowResources) -> StateT:
-        event = path.first_event()
-        if path.folded_state is not None:
-            self._journal.replay(state, path.folded_state)
-        for index in itertools.count(path.first):
+    async def _traverse(self, graph: Graph, state: StateT, resources: WorkflowResources) -> StateT:
+        first, event = self._replay(state)
+        for index in itertools.count(first):
             self._check_budget(index)
             spec = graph.node_for(event)
-            recorded = path.step(index)
-            if recorded is not None:
-                self._journal.replay(state, recorded.state)
-                event = recorded.event
-                continue
             step = self._begin(spec, index, state)
             call = Call(spec, step, state, resources, graph.around(spec), self._host, self._output)
             returned = await call.run(event)
-            record = partial(self._record, graph, path, index, spec.step_name, step, state, returned)
+            record = partial(self._record, graph, index, spec.step_name, step, state, returned)
             settled = await self._host.finishing(record)
             if settled is not None:
                 return settled
             event = cast(Event, returned)
         raise AssertionError("unreachable: the count has no end")
+
+    def _replay(self, state: StateT) -> tuple[int, Event]:
+        """Bring the state to where the settled steps left it. Returns the step that comes next, and its event."""
+        path, index, event = self._path, self._path.first, self._path.first_event()
+        if path.folded_state is not None:
+            apply_change(state, path.folded_state)
+        while (recorded := path.step(index)) is not None:
+            apply_change(state, recorded.state)
+            index, event = index + 1, recorded.event
+        if index > 0:
+            self._journal.recorded(state)
+        return index, event
 
     def _check_budget(self, index: int) -> None:
         budget = self._plan.max_steps
@@ -116,18 +121,25 @@ class Segment(Generic[StateT]):
     def _begin(self, spec: NodeSpec, index: int, state: StateT) -> StepContext:
         step_id = f"{spec.step_name}-{index}"
         active = self._store.control.interrupt
-        answered = active if active is not None and active.step_id == step_id else None
+        answered = active if active is not None and self._is_undelivered(active, step_id) else None
         state.stamped(execution_of(self._store, WorkflowStatus.RUNNING))
         if self._renewal is not None:
             renewer.node_begins(self._renewal)
         return StepContext(self._store, step_id, answered, self._output)
+
+    def _is_undelivered(self, active: ActiveInterrupt, step_id: str) -> bool:
+        """Whether the answer is for this step and has yet to reach it.
+
+        An earlier attempt may have recorded it already, with the memo whose closure asked: its wait is not reached again then.
+        """
+        answer = memo_key(self._store.control.run_id, step_id, answer_name(active.wait))
+        return active.step_id == step_id and not self._store.has(answer)
 
     # --- recording ----------------------------------------------------------------------------------------------------------
 
     def _record(
         self,
         graph: Graph,
-        path: RecordedPath,
         index: int,
         name: str,
         step: StepContext,
@@ -141,7 +153,7 @@ class Segment(Generic[StateT]):
             return self._complete(step, state, returned)
         following = graph.nodes.get(type(returned))
         self._store.step = following.step_name if following else ""
-        records, obsolete = path.recording(index, name, returned, state, self._journal)
+        records, obsolete = self._path.recording(index, name, returned, state, self._journal)
         self._store.commit({**step.unsaved, **records}, partial(_without_answer_of, step.step_id), delete=obsolete)
         return None
 

@@ -88,12 +88,12 @@ class World:
         return stored is not None and stored.status is WorkflowStatus.RUNNING and stored.writer == held.writer
 
 
-_NUMBER = re.compile(r"#\d+")
+_NUMBER = re.compile(r"#\d+|'by': '[^']*'")
 _RECEIPT = re.compile(r"[\w.<>-]+/\w+#\d+")
 
 
 def without_numbers(value: Any) -> str:
-    """A value as text in which receipts do not say how often their effect was done."""
+    """A value as text in which nothing says how often an effect was done, or who answered."""
     return _NUMBER.sub("", repr(value))
 
 

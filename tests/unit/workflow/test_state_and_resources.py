@@ -65,6 +65,7 @@ def test_assignments_to_typed_fields_are_validated_by_every_way_in(state) -> Non
         _ = state.misspelt
 
 
+@pytest.mark.filterwarnings("ignore:Field name")
 def test_a_field_that_would_hide_a_method_is_refused_when_the_class_is_defined() -> None:
     for name in ("get", "all", "execution", "interrupt_request"):
         with pytest.raises((TypeError, NameError), match=name):
