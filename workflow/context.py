@@ -59,6 +59,14 @@ class StepContext:
         """Where a memo of this step is kept."""
         return memo_key(self.store.control.run_id, self.step_id, name)
 
+    def has_memo(self, name: str, annotation: Any = None) -> bool:
+        """Whether a memo is recorded. Raises when its name is reserved, or when records cannot hold what is announced."""
+        if name.startswith(ANSWER_PREFIX):
+            raise WorkflowError(f"the memo name {name!r} is reserved: names must not begin with {ANSWER_PREFIX!r}")
+        if annotation is not None:
+            self.store.admit(annotation)
+        return self.store.has(self.key(name))
+
     def save(self, name: str, value: Any) -> None:
         """Record a memo, and with it the answers that were used since the last write."""
         answers = dict(self.unsaved)
@@ -109,8 +117,11 @@ class entered:  # noqa: N801 - reads as a statement: `with entered(step):`
 # --- memos ------------------------------------------------------------------------------------------------------------------
 
 
-def memoize(name: str, fn: Callable[[], T]) -> T:
+def memoize(name: str, fn: Callable[[], T], *, type: Any = None) -> T:  # noqa: A002 - the promised name
     """The value of ``fn()``, run once per step and name: when the node runs again, the recorded value is returned.
+
+    ``type`` names the class of the value when no definition has registered it; whether records can hold it is checked before
+    ``fn`` runs.
 
     An effect outside the store can still happen twice, when the process dies between the effect and the record: hand
     `idempotency_key` to the outside system. The same name twice in one step returns the first value.
@@ -118,7 +129,7 @@ def memoize(name: str, fn: Callable[[], T]) -> T:
     if _on_event_loop():
         raise WorkflowError(f"memoize({name!r}) would block the event loop: use `await amemoize({name!r}, …)` in async nodes")
     step = current_step("memoize()")
-    if step.store.has(step.key(_memo_name(name))):
+    if step.has_memo(name, type):
         return cast(T, step.store.value(step.key(name)))
     with _closure(name):
         value = fn()
@@ -126,10 +137,10 @@ def memoize(name: str, fn: Callable[[], T]) -> T:
     return value
 
 
-async def amemoize(name: str, async_fn: Callable[[], Awaitable[T]]) -> T:
+async def amemoize(name: str, async_fn: Callable[[], Awaitable[T]], *, type: Any = None) -> T:  # noqa: A002
     """`memoize` for async nodes: awaits ``async_fn()``, and writes to the store off the event loop."""
     step = current_step("amemoize()")
-    if step.store.has(step.key(_memo_name(name))):
+    if step.has_memo(name, type):
         return cast(T, step.store.value(step.key(name)))
     with _closure(name):
         value = await async_fn()
@@ -140,8 +151,7 @@ async def amemoize(name: str, async_fn: Callable[[], Awaitable[T]]) -> T:
 def recall_memo(name: str) -> Any:
     """The recorded value of a memo of this step, or None. Runs nothing."""
     step = current_step("recall_memo()")
-    key = step.key(_memo_name(name))
-    return step.store.value(key) if step.store.has(key) else None
+    return step.store.value(step.key(name)) if step.has_memo(name) else None
 
 
 def idempotency_key(name: str) -> str:
@@ -162,12 +172,6 @@ class _closure:  # noqa: N801 - reads as a statement
 
     def __exit__(self, *_: object) -> None:
         _scope.reset(self._token)
-
-
-def _memo_name(name: str) -> str:
-    if name.startswith(ANSWER_PREFIX):
-        raise WorkflowError(f"the memo name {name!r} is reserved: names must not begin with {ANSWER_PREFIX!r}")
-    return name
 
 
 def _on_event_loop() -> bool:

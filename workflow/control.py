@@ -8,7 +8,7 @@ import datetime as dt
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from workflow.interrupts import InputKind, InterruptRequest
+from workflow.interrupts import InputKind, InterruptRequest, UnknownRequest
 from workflow.status import WorkflowStatus
 
 __all__ = ["AcceptedInput", "ActiveInterrupt", "Control"]
@@ -164,16 +164,25 @@ class Control:
 
 
 def _interrupt_record(active: ActiveInterrupt) -> dict[str, Any]:
-    accepted = active.input and {"kind": active.input.kind.value, "payload": active.input.payload}
-    return {"id": active.request.id, "step": active.step_id, "wait": active.wait, "request": active.request, "input": accepted}
+    request, accepted = active.request, active.input
+    return {
+        "id": request.id,
+        "step": active.step_id,
+        "wait": active.wait,
+        "request": request.original if isinstance(request, UnknownRequest) else request,
+        # What a program needs that does not define the request's class.
+        "shown": request.to_json(),
+        "ends": request.deadline,
+        "input": accepted and {"kind": accepted.kind.value, "payload": accepted.payload},
+    }
 
 
 def _interrupt(record: dict[str, Any]) -> ActiveInterrupt:
     request, accepted = record["request"], record["input"]
-    if isinstance(request, InterruptRequest):
-        request = request.with_id(_whole(record["id"]))
+    if not isinstance(request, InterruptRequest):
+        request = UnknownRequest(original=request, shown=record["shown"], ends=record["ends"])
     return ActiveInterrupt(
-        request=request,
+        request=request.with_id(_whole(record["id"])),
         step_id=_text(record["step"]),
         wait=_text(record["wait"]),
         input=None if accepted is None else AcceptedInput(InputKind(accepted["kind"]), accepted["payload"]),

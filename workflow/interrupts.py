@@ -22,6 +22,7 @@ __all__ = [
     "InterruptRequest",
     "InterruptType",
     "SleepUntilRequest",
+    "UnknownRequest",
     "WaitForEventRequest",
 ]
 
@@ -77,6 +78,11 @@ class InterruptRequest(BaseModel, ABC):
     def deadline(self) -> dt.datetime | None:
         """When the wait ends by itself, if ever."""
 
+    @property
+    def awaited_event(self) -> str | None:
+        """The name of the event that ends the wait; None when no event does."""
+        return None
+
     @abstractmethod
     def coordinates(self) -> dict[str, Any]:
         """The fields by which a platform recognises what ends the wait, as JSON values."""
@@ -126,6 +132,11 @@ class WaitForEventRequest(InterruptRequest):
     def deadline(self) -> dt.datetime | None:
         """See `InterruptRequest.deadline`."""
         return self.expires_at
+
+    @property
+    def awaited_event(self) -> str:
+        """See `InterruptRequest.awaited_event`."""
+        return self.event_name
 
     def coordinates(self) -> dict[str, Any]:
         """See `InterruptRequest.coordinates`."""
@@ -198,3 +209,41 @@ class ApprovalRequest(WaitForEventRequest):
     def metadata(self) -> dict[str, Any]:
         """See `InterruptRequest.metadata`."""
         return {"message": self.message, "actions": [action.model_dump() for action in self.actions]}
+
+
+class UnknownRequest(InterruptRequest):
+    """A request whose class this program does not define, as its record describes it: to be shown, waited for and answered.
+
+    Its class's own check of answers is not to be had here.
+    """
+
+    original: Any
+    """The record itself, written back as it is."""
+    shown: dict[str, Any]
+    """What `to_json` gave where the class was known."""
+    ends: AwareDatetime | None
+
+    @property
+    def type(self) -> InterruptType:
+        """See `InterruptRequest.type`."""
+        return InterruptType(self.shown["type"])
+
+    @property
+    def deadline(self) -> dt.datetime | None:
+        """See `InterruptRequest.deadline`."""
+        return self.ends
+
+    @property
+    def awaited_event(self) -> str | None:
+        """See `InterruptRequest.awaited_event`."""
+        return self.shown.get("eventName")
+
+    def coordinates(self) -> dict[str, Any]:
+        """See `InterruptRequest.coordinates`."""
+        return self.shown
+
+    def validate_input(self, kind: InputKind, payload: Any, now: dt.datetime) -> None:
+        """An event for a wait, a timer for a sleep, each in its time."""
+        if (kind is InputKind.TIMER) is not (self.type is InterruptType.SLEEP_UNTIL):
+            raise ValueError(f"this run waits for something else than {kind.value}")
+        super().validate_input(kind, payload, now)

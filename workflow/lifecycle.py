@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from workflow.control import AcceptedInput, ActiveInterrupt, Control
 from workflow.errors import RefusalReason, RunInFlightError, StaleRunError, WorkflowError, WorkflowRefusedError
-from workflow.interrupts import InputKind, InterruptType, WaitForEventRequest
+from workflow.interrupts import InputKind, InterruptType
 from workflow.requests import ExecutionRequest, canonical_json
 from workflow.status import WorkflowStatus
 
@@ -121,7 +121,7 @@ def _how_to_settle(current: Control, now: int) -> str:
 
 def _shown(active: ActiveInterrupt) -> str:
     request = active.request
-    name = f" {request.event_name!r}" if isinstance(request, WaitForEventRequest) else ""
+    name = f" {request.awaited_event!r}" if request.awaited_event is not None else ""
     deadline = f" until {request.deadline.isoformat()}" if request.deadline else ""
     return f"#{request.id} {request.type.value}{name}{deadline}"
 
@@ -173,9 +173,7 @@ def _input(workflow_id: str, control: Control, request: ExecutionRequest, now: d
 
 def _check_interrupt(workflow_id: str, control: Control, request: ExecutionRequest) -> None:
     current = control.interrupt.request if control.interrupt else None
-    if request.signal_name is not None and (
-        not isinstance(current, WaitForEventRequest) or current.event_name != request.signal_name
-    ):
+    if request.signal_name is not None and (current is None or current.awaited_event != request.signal_name):
         raise _refused(RefusalReason.NOT_AWAITED, workflow_id, f"its run does not wait for the event {request.signal_name!r}")
     if request.expected_interrupt_id is not None and (current is None or current.id != request.expected_interrupt_id):
         asked = f"interruption #{request.expected_interrupt_id}"

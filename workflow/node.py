@@ -23,13 +23,13 @@ class Node:
 
     step_name: ClassVar[str | None] = None
 
-    def memoize(self, name: str, fn: Callable[[], T]) -> T:
+    def memoize(self, name: str, fn: Callable[[], T], *, type: Any = None) -> T:  # noqa: A002 - the promised name
         """See `workflow.memoize`."""
-        return context.memoize(name, fn)
+        return context.memoize(name, fn, type=type)
 
-    async def amemoize(self, name: str, async_fn: Callable[[], Awaitable[T]]) -> T:
+    async def amemoize(self, name: str, async_fn: Callable[[], Awaitable[T]], *, type: Any = None) -> T:  # noqa: A002
         """See `workflow.amemoize`."""
-        return await context.amemoize(name, async_fn)
+        return await context.amemoize(name, async_fn, type=type)
 
     def recall_memo(self, name: str) -> Any:
         """See `workflow.recall_memo`."""

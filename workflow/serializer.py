@@ -18,7 +18,7 @@ from pydantic import BaseModel, RootModel
 
 from persistence import PersistenceError
 from workflow.errors import SerializationError
-from workflow.registry import defined_type, type_name
+from workflow.registry import defined_type, held_classes, is_storable, type_name
 from workflow.state import WorkflowState
 from workflow.values import COLLECTION_KINDS, COLLECTIONS_BY_NAME, VALUE_KINDS, VALUES_BY_NAME, Kind
 
@@ -67,11 +67,22 @@ class PickleSerializer:
         return value
 
 
+_PLAIN = (bool, int, float, str, list, dict, type(None))
+
+
 class JsonSerializer:
     """The default codec. ``types`` adds enums, dataclasses and pydantic models that no definition has registered."""
 
     def __init__(self, types: Iterable[type] = ()) -> None:
         self._types = {type_name(cls): cls for cls in types}
+
+    def admit(self, annotation: Any) -> None:
+        """Make the classes of one more annotation known. Raises `SerializationError` for one that records cannot hold."""
+        for cls in held_classes(annotation):
+            if is_storable(cls):
+                self._types[type_name(cls)] = cls
+            elif cls not in _PLAIN and cls not in VALUE_KINDS and cls not in COLLECTION_KINDS:
+                raise SerializationError(f"records cannot hold {cls.__qualname__}: use an enum, dataclass or pydantic model")
 
     def dumps(self, value: object, *, context: bytes = b"") -> bytes:
         """See `Serializer.dumps`."""
@@ -105,6 +116,8 @@ class JsonSerializer:
         if cls in COLLECTION_KINDS:
             kind = COLLECTION_KINDS[cls]
             return {"$": kind.name, "v": self._encode_all(kind.to_json(value), path)}
+        if cls is OpaqueValue:
+            return {"$": f"@{value.name}", "v": self._encode(value.fields, path)}
         return self._encode_object(value, path)
 
     def _encode_all(self, values: Iterable[Any], path: str) -> list[Any]:

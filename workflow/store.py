@@ -108,6 +108,12 @@ class RunStore:
             message = f"record {key!r} of workflow {self.workflow_id!r} is invalid ({trouble}): restore it or abandon() the run"
             raise PersistenceError(message) from trouble
 
+    def admit(self, annotation: Any) -> None:
+        """Make the classes of an annotation known to the codec, where it asks for that."""
+        admit = getattr(self._serializer, "admit", None)
+        if admit is not None:
+            admit(annotation)
+
     # --- writing ------------------------------------------------------------------------------------------------------------
 
     def ignite(self, control: Control, ignition: Ignition) -> bool:

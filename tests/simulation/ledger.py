@@ -3,6 +3,7 @@
 Whatever breaks a rule is noted, not raised: the engine may swallow what a store raises.
 """
 
+from functools import lru_cache
 from typing import Any, cast
 
 from persistence import InMemoryPersistence
@@ -14,6 +15,8 @@ from workflow.records import CONTROL
 __all__ = ["Ledger"]
 
 WRITES = {"initialize_if_absent", "write_if_unchanged", "delete_if_unchanged"}
+
+_codec = JsonSerializer()
 
 
 class Ledger:
@@ -31,7 +34,6 @@ class Ledger:
         self.ended: list[str] = []
         """The runs that were completed, in this order."""
         self._clock = clock
-        self._codec = JsonSerializer()
         self._owners: dict[str, str] = {}
         self._displaced: set[str] = set()
 
@@ -108,9 +110,12 @@ class Ledger:
                 self.recorded[key] = after[key]
 
     def _decoded(self, records: dict[str, bytes]) -> Control | None:
-        if CONTROL not in records:
-            return None
-        return Control.from_record(cast(dict[str, Any], self._codec.loads(records[CONTROL])))
+        return _control(records[CONTROL]) if CONTROL in records else None
 
     def _second(self) -> int:
         return int(self._clock.now().timestamp())
+
+
+@lru_cache(maxsize=256)
+def _control(data: bytes) -> Control:
+    return Control.from_record(cast(dict[str, Any], _codec.loads(data)))

@@ -61,6 +61,8 @@ class Scheduler:
     """One schedule: add tasks, then `run` them to their ends."""
 
     def __init__(self, choose: Chooser) -> None:
+        self.schedule: list[str] = []
+        """Who went on, wherever there was a choice."""
         self._choose = choose
         self._tasks: list[Task] = []
         self._over = threading.Lock()
@@ -111,7 +113,9 @@ class Scheduler:
         if task is not None and stays:
             ready.insert(0, task)
         if len(ready) > 1 and not self._stuck:
-            return ready[self._choose([other.name for other in ready], stays)]
+            chosen = ready[self._choose([other.name for other in ready], stays)]
+            self.schedule.append(chosen.name)
+            return chosen
         return ready[0] if ready else self._unwound()
 
     def _unwound(self) -> Task | None:

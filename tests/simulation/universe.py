@@ -154,7 +154,7 @@ class ProcessStore:
     """The store as one process reaches it."""
 
     def __init__(self, process: Process) -> None:
-        self._process = process
+        self.process = process
 
     def __getattr__(self, name: str) -> Any:
         def operation(*args: Any, **options: Any) -> Any:
@@ -163,7 +163,7 @@ class ProcessStore:
         return operation
 
     def _perform(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        process, universe = self._process, self._process.universe
+        process, universe = self.process, self.process.universe
         if not process.dead:
             pause()
         if process.dead:
@@ -180,10 +180,10 @@ class ProcessStore:
 
     def _strike(self, fault: Fault | None) -> None:
         if fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
-            self._process.dead = True
+            self.process.dead = True
             raise Crash
         if fault is not None:
-            self._process.in_trouble = True
+            self.process.in_trouble = True
             raise UnreachableError(fault.value)
 
 

@@ -400,6 +400,7 @@ def foreign(store):
         "v": 1, "run": "r", "status": "suspended", "attempt": 1, "writer": "x", "commit": 2, "lease": None, "nextInterrupt": 2,
         "interrupt": {
             "id": 1, "step": "s-0", "wait": "0", "request": {"$": "@gone.Request", "v": {"event_name": "go"}}, "input": None,
+            "shown": {"interruptId": 1, "type": "wait_for_event", "eventName": "go", "expiresAt": None}, "ends": None,
         },
         "pendingSteps": [],
     }  # fmt: skip
@@ -413,7 +414,9 @@ def test_c092_the_engine_manages_a_run_whose_classes_it_does_not_know(foreign, c
     snapshot = engine.inspect("w")
     assert snapshot is not None
     assert snapshot.start_event.name == "gone.Event"
-    assert snapshot.interrupt.name == "gone.Request"  # pyright: ignore
+    assert snapshot.interrupt is not None
+    assert snapshot.interrupt.to_json()["eventName"] == "go"
+    assert snapshot.interrupt.id == 1
     assert engine.abandon("w", "r", 1) is True
     assert engine.inspect("w") is None
 
@@ -424,13 +427,20 @@ def test_a_start_that_meets_a_request_of_an_unknown_class_is_refused_like_any_ot
         asking().run(request_)
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [ExecutionRequest.resume(), ExecutionRequest.resume(1), ExecutionRequest.resume(1, expected_interrupt_id=1)],
-)
-def test_continuing_a_run_whose_request_is_of_an_unknown_class_says_what_to_import(foreign, asking, request_) -> None:
+def test_a_run_whose_start_event_is_not_defined_here_cannot_be_continued_and_stays_as_it_is(foreign, asking) -> None:
     before = foreign.load("w")
-    with pytest.raises(WorkflowError, match="gone.Request") as caught:
-        asking().run(request_)
-    assert not isinstance(caught.value, WorkflowRefusedError)
+    with pytest.raises(WorkflowError, match="gone.Event"):
+        asking().run(ExecutionRequest.resume(1))
     assert foreign.load("w") == before
+
+
+def test_a_request_of_an_unknown_class_is_written_back_as_it_was(foreign, asking) -> None:
+    foreign_control = json.loads(foreign.load("w")["__control"])
+    failed = json.dumps({**foreign_control, "status": "failed"}).encode()
+    foreign.write_if_unchanged("w", "__control", foreign.load("w")["__control"], {"__control": failed})
+
+    asking().run(ExecutionRequest.resume())
+
+    settled = json.loads(foreign.load("w")["__control"])
+    assert settled["status"] == "suspended"
+    assert settled["interrupt"] == foreign_control["interrupt"]

@@ -391,3 +391,18 @@ def test_waits_in_a_memo_closure_do_not_record_it_before_it_ends(define, runs, c
     assert define(node).run(ExecutionRequest.resume(2)).is_interrupted()
     assert define(node).run(ExecutionRequest.resume()).execution.result == [1, 2, 1]
     assert runs == ["entered", "entered"]
+
+
+def test_a_memo_recorded_with_its_answer_does_not_block_the_next_wait_after_a_failure(define, fail_once, trip) -> None:
+    """The closure, and with it the wait that was answered, is not entered again: its answer counts as delivered."""
+
+    def node(event: StartEvent, state: WorkflowState) -> StopEvent:
+        inside = memoize("asked", lambda: await_event("inside"))
+        fail_once()
+        return StopEvent([inside, await_event("outside")])
+
+    define(node).run()
+    with pytest.raises(trip):
+        define(node).run(ExecutionRequest.resume(1))
+    assert define(node).run().interrupt_request.event_name == "outside"
+    assert define(node).run(ExecutionRequest.resume(2)).execution.result == [1, 2]

@@ -288,7 +288,20 @@ def test_an_unknown_type_is_refused_with_the_path_to_it(value, path) -> None:
     assert caught.value.permanent
 
 
-@pytest.mark.parametrize("value", [Colour.RED, Point(1), Invoice(invoiceNumber=1), Word.A, Size.SMALL])
+class Unheard(enum.Enum):
+    A = 1
+
+
+@dataclasses.dataclass
+class Unseen:
+    x: int = 1
+
+
+class Unknown(BaseModel):
+    x: int = 1
+
+
+@pytest.mark.parametrize("value", [Unheard.A, Unseen(), Unknown()])
 def test_a_class_that_nobody_registered_is_refused_though_it_is_of_a_known_kind(value) -> None:
     with pytest.raises(SerializationError, match="types"):
         JsonSerializer().dumps([value])
@@ -374,11 +387,16 @@ def test_a_record_of_an_older_program_gets_the_defaults_of_new_fields_and_nothin
 
 
 def test_a_reader_without_the_class_sees_an_opaque_value() -> None:
-    data = CODEC.dumps({"point": Point(1), "more": [Colour.RED, Invoice(invoiceNumber=1)]})
+    codec = JsonSerializer([Unheard, Unseen, Unknown])
+    data = codec.dumps({"unseen": Unseen(), "more": [Unheard.A, Unknown()]})
     seen: Any = JsonSerializer().loads(data)
-    assert seen["point"] == OpaqueValue(f"{Point.__module__}.Point", {"x": 1, "label": "none", "length": 0.0})
-    assert seen["more"][0] == OpaqueValue(f"{Colour.__module__}.Colour", "RED")
-    assert seen["more"][1].fields["lines"] == ()
+    assert seen["unseen"] == OpaqueValue(f"{Unseen.__module__}.Unseen", {"x": 1})
+    assert seen["more"] == [OpaqueValue(f"{Unheard.__module__}.Unheard", "A"), OpaqueValue(f"{Unknown.__module__}.Unknown", {"x": 1})]
+    assert JsonSerializer().dumps(seen) == data, "what is not understood is written back as it was"
+
+
+def test_what_the_fields_of_an_event_hold_is_known_with_the_event() -> None:
+    assert JsonSerializer().loads(JsonSerializer().dumps([Colour.RED, Point(1)])) == [Colour.RED, Point(1)]
 
 
 @pytest.mark.parametrize("name", ["os.system", "builtins.eval", "subprocess.Popen", "decimal.Decimal"])

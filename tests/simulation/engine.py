@@ -1,0 +1,51 @@
+"""What the engine under exploration does not decide itself: how its locks block, and when leases are renewed.
+
+Both are moments at which another thread may come in, so both are given to the scheduler.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+from unittest.mock import patch
+
+import workflow.segment
+import workflow.store
+from tests.simulation.scheduler import BatonThreading
+from tests.simulation.universe import Process, ProcessStore
+from workflow.leases import Renewal
+from workflow.store import RunStore
+
+__all__ = ["simulated_engine"]
+
+
+class ScriptedRenewer:
+    """Stands in for the process-wide renewer: it only knows whose leases there are; a `renewing` actor extends them."""
+
+    def keep(self, store: RunStore, lease_timeout: float, node_timeout: float) -> Renewal:
+        """Begin to renew a segment's lease."""
+        _process_of(store).leases.append(store)
+        return Renewal(store, lease_timeout, node_timeout, 0)
+
+    def node_begins(self, renewal: Renewal) -> None:
+        """No node runs too long here."""
+
+    def release(self, renewal: Renewal) -> None:
+        """The segment has ended."""
+        if renewal.store is not None:
+            _process_of(renewal.store).leases.remove(renewal.store)
+
+
+def _process_of(store: RunStore) -> Process:
+    proxy = cast(Any, store)._persistence
+    assert isinstance(proxy, ProcessStore)
+    return proxy.process
+
+
+@contextmanager
+def simulated_engine() -> Iterator[None]:
+    """The engine with simulated locks and a scripted renewer, for a block."""
+    with (
+        patch.object(workflow.store, "threading", BatonThreading()),
+        patch.object(workflow.segment, "renewer", ScriptedRenewer()),
+    ):
+        yield

@@ -1,0 +1,11 @@
+"""All scenarios, by name."""
+
+from tests.simulation.scenarios import answering, ending, fleet, owning, starting
+
+__all__ = ["CONTENDED", "FLEETS", "SCENARIOS"]
+
+CONTENDED = [*starting.SCENARIOS, *answering.SCENARIOS, *owning.SCENARIOS, *ending.SCENARIOS]
+"""Short ones, whose interleavings can be walked."""
+FLEETS = fleet.SCENARIOS
+"""Long ones, for random schedules."""
+SCENARIOS = {scenario.name: scenario for scenario in (*CONTENDED, *FLEETS)}
