@@ -17,6 +17,7 @@ from workflow import (
     RunInFlightError,
     StartEvent,
     StopEvent,
+    WaitForEventRequest,
     WorkflowError,
     WorkflowRefusedError,
     WorkflowState,
@@ -27,7 +28,6 @@ from workflow import (
     interrupt_if,
     memoize,
     recall_memo,
-    WaitForEventRequest,
 )
 
 PATIENCE = 10.0
@@ -295,7 +295,7 @@ def test_many_runs_share_an_event_loop(define) -> None:
         async with asyncio.timeout(PATIENCE):
             while inside < 3:
                 await asyncio.sleep(0)
-        return StopEvent([event.number, await amemoize("m", asyncio.Event().wait if False else number_of(event))])
+        return StopEvent([event.number, await amemoize("m", number_of(event))])
 
     def number_of(event: Numbered) -> Callable[[], Any]:
         async def number() -> int:

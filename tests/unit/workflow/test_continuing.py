@@ -19,6 +19,7 @@ from workflow import (
     WorkflowEngine,
     WorkflowError,
     WorkflowRefusedError,
+    WorkflowResources,
     WorkflowState,
     WorkflowStatus,
     await_event,
@@ -66,8 +67,6 @@ def asking(define, fail_once, built):
             return StopEvent(answers)
 
         def resources():
-            from workflow import WorkflowResources
-
             built.append("resources")
             return WorkflowResources()
 
@@ -359,11 +358,11 @@ def test_an_answer_that_is_used_stays_used_through_later_waits_and_failures(defi
 
 
 def test_a_request_goes_through_a_queue_as_text() -> None:
-    from workflow import SerializationError  # noqa: F401
-
     requests = [
         ExecutionRequest.start(Asked(), run_id="r", recover_failed=True, tag="t"),
-        ExecutionRequest.resume({"a": [1, 1.0, None]}, expected_run_id="r", expected_execution_attempt=2, expected_interrupt_id=1),
+        ExecutionRequest.resume(
+            {"a": [1, 1.0, None]}, expected_run_id="r", expected_execution_attempt=2, expected_interrupt_id=1
+        ),
         ExecutionRequest.signal("go", expected_interrupt_id=3),
         ExecutionRequest.resume(),
     ]
@@ -404,7 +403,13 @@ def foreign(store):
         },
         "pendingSteps": [],
     }  # fmt: skip
-    ignition = {"v": 1, "run": "r", "event": {"$": "@gone.Event", "v": {"date": {"$": "date", "v": "2026-11-30"}}}, "name": "n", "tag": None}
+    ignition = {
+        "v": 1,
+        "run": "r",
+        "event": {"$": "@gone.Event", "v": {"date": {"$": "date", "v": "2026-11-30"}}},
+        "name": "n",
+        "tag": None,
+    }
     store.initialize_if_absent("w", "__control", json.dumps(control).encode(), {"__ignition": json.dumps(ignition).encode()})
     return store
 
@@ -423,7 +428,7 @@ def test_c092_the_engine_manages_a_run_whose_classes_it_does_not_know(foreign, c
 
 @pytest.mark.parametrize("request_", [None, ExecutionRequest.start(run_id="q")])
 def test_a_start_that_meets_a_request_of_an_unknown_class_is_refused_like_any_other(foreign, asking, request_) -> None:
-    with pytest.raises(RunInFlightError, match="suspended"):
+    with pytest.raises(RunInFlightError, match="waits for #1"):
         asking().run(request_)
 
 

@@ -116,14 +116,19 @@ def operations_of_a_quiet_run(recording: Any, inner: Any, clock: Any, options: d
     return len(store.calls)
 
 
-@pytest.fixture(params=[{}, {"lease_timeout": LEASE}, {"lease_timeout": LEASE, "retain_completion": True}], ids=["no lease", "lease", "retained"])
+@pytest.fixture(
+    params=[{}, {"lease_timeout": LEASE}, {"lease_timeout": LEASE, "retain_completion": True}],
+    ids=["no lease", "lease", "retained"],
+)
 def options(request) -> dict[str, Any]:
     """Return how the workflow is defined."""
     return {"lease_renewal": False, **request.param}
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_death_around_any_store_operation_repeats_no_recorded_effect(inner, recording, clock, process_death, options, moment) -> None:
+def test_a_death_around_any_store_operation_repeats_no_recorded_effect(
+    inner, recording, clock, process_death, options, moment
+) -> None:
     total = operations_of_a_quiet_run(recording, inner, clock, options)
     assert total > 12
     for number in range(total):
@@ -203,7 +208,9 @@ def check_recovery(world: World, store: Any, clock: Any, options: dict[str, Any]
             workflow.acknowledge(recovered.execution.run_id)
     assert workflow.inspect() is None
     assert store.find() == []
-    assert world.done == Counter(EFFECTS) + Counter(MEMOS[memo] for call, effective in struck for memo in memos_of(call) if not effective)
+    assert world.done == Counter(EFFECTS) + Counter(
+        MEMOS[memo] for call, effective in struck for memo in memos_of(call) if not effective
+    )
 
 
 def memos_of(call: Any) -> list[str]:
@@ -217,7 +224,13 @@ def test_a_store_that_never_answers_is_an_error_of_the_store_and_no_refusal(inne
     dead = recording(inner)
     dead.die()
     workflow = World(clock).workflow(dead)
-    for call in (workflow.run, workflow.inspect, workflow.abandon, workflow.ignite, lambda: workflow.run(ExecutionRequest.resume())):
+    for call in (
+        workflow.run,
+        workflow.inspect,
+        workflow.abandon,
+        workflow.ignite,
+        lambda: workflow.run(ExecutionRequest.resume()),
+    ):
         with pytest.raises(UnreachableError):
             call()
     assert not issubclass(UnreachableError, WorkflowRefusedError)

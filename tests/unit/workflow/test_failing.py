@@ -15,6 +15,8 @@ from workflow import (
     SerializationError,
     StartEvent,
     StopEvent,
+    WaitForEventRequest,
+    Workflow,
     WorkflowError,
     WorkflowRefusedError,
     WorkflowResources,
@@ -22,7 +24,6 @@ from workflow import (
     WorkflowStatus,
     await_event,
     interrupt_if,
-    WaitForEventRequest,
     memoize,
 )
 from workflow.context import Suspension
@@ -61,7 +62,9 @@ def raising(define):
     return make
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), Odd(), ExceptionGroup("g", [OSError()])])
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), Odd(), ExceptionGroup("g", [OSError()])]
+)
 def test_c108_the_error_itself_reaches_the_caller_and_the_run_is_failed(raising, store, error) -> None:
     with pytest.raises(type(error)) as caught:
         raising(error).run()
@@ -95,8 +98,6 @@ def test_c110_what_fails_while_a_segment_is_prepared_fails_the_claimed_run(defin
             broken()
 
         def __exit__(self, *error: object) -> None: ...
-
-    from workflow import Workflow
 
     class BrokenNodes(Workflow):
         def nodes(self):

@@ -216,7 +216,12 @@ CONTINUE_TABLE: dict[str, dict[str, str]] = {
         "other signal": "not_awaited",
     },
     "failed, deadline passed": {"resume": "claimed with expired"},
-    "running live, waiting": {"resume": "executing", "answer": "executing", "signal": "executing", "other signal": "not_awaited"},
+    "running live, waiting": {
+        "resume": "executing",
+        "answer": "executing",
+        "signal": "executing",
+        "other signal": "not_awaited",
+    },
     "running live, answered": {"resume": "executing", "answer": "executing"},
     "running expired, waiting": {"resume": "settled", "answer": "executing", "signal": "executing"},
     "running expired, answered": {"resume": "claimed with event", "answer": "executing"},

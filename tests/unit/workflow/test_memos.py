@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import model_validator
 
 from persistence import PersistenceError
 from workflow import (
@@ -11,6 +12,7 @@ from workflow import (
     Node,
     StartEvent,
     StopEvent,
+    WaitForEventRequest,
     WorkflowError,
     WorkflowState,
     await_event,
@@ -20,7 +22,6 @@ from workflow import (
     memoize,
     recall_memo,
     sleep_until,
-    WaitForEventRequest,
 )
 
 
@@ -329,8 +330,6 @@ def test_a_state_is_replayed_change_by_change(define, fail_once, trip) -> None:
 
 
 def test_fields_that_are_valid_only_together_can_be_replayed(define, fail_once, trip) -> None:
-    from pydantic import model_validator
-
     class Range(WorkflowState):
         low: int = 0
         high: int = 10

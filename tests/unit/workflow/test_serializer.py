@@ -128,7 +128,9 @@ def returned(value: Any) -> Any:
     return CODEC.loads(CODEC.dumps(value))
 
 
-TEXT = st.text(st.characters(codec=None, categories=["L", "N", "P", "S", "Z", "C", "Cs"])) | st.sampled_from(["$", "@x", "\ud83d", "\ud83d\ude00", "\x00"])
+TEXT = st.text(st.characters(codec=None, categories=["L", "N", "P", "S", "Z", "C", "Cs"])) | st.sampled_from(
+    ["$", "@x", "\ud83d", "\ud83d\ude00", "\x00"]
+)
 HASHABLE = st.one_of(
     st.none(),
     st.booleans(),
@@ -391,7 +393,10 @@ def test_a_reader_without_the_class_sees_an_opaque_value() -> None:
     data = codec.dumps({"unseen": Unseen(), "more": [Unheard.A, Unknown()]})
     seen: Any = JsonSerializer().loads(data)
     assert seen["unseen"] == OpaqueValue(f"{Unseen.__module__}.Unseen", {"x": 1})
-    assert seen["more"] == [OpaqueValue(f"{Unheard.__module__}.Unheard", "A"), OpaqueValue(f"{Unknown.__module__}.Unknown", {"x": 1})]
+    assert seen["more"] == [
+        OpaqueValue(f"{Unheard.__module__}.Unheard", "A"),
+        OpaqueValue(f"{Unknown.__module__}.Unknown", {"x": 1}),
+    ]
     assert JsonSerializer().dumps(seen) == data, "what is not understood is written back as it was"
 
 

@@ -302,7 +302,9 @@ def test_c025_only_an_inputless_resume_takes_over_a_run_without_a_lease(chain, s
     assert chain().run(ExecutionRequest.resume()).execution.attempt == 2
 
 
-def test_c026_a_run_recovered_by_another_between_look_and_claim_is_never_executed_twice(chain, store, trace, trip, inner) -> None:
+def test_c026_a_run_recovered_by_another_between_look_and_claim_is_never_executed_twice(
+    chain, store, trace, trip, inner
+) -> None:
     with pytest.raises(trip):
         chain(failing=("two",)).run()
     store.forget()

@@ -56,7 +56,11 @@ def test_a_state_is_a_mapping_of_typed_fields_and_further_keys(state) -> None:
 
 
 def test_assignments_to_typed_fields_are_validated_by_every_way_in(state) -> None:
-    for assign in (lambda: state.set("number", "x"), lambda: setattr(state, "number", "x"), lambda: state.__setitem__("number", "x")):
+    for assign in (
+        lambda: state.set("number", "x"),
+        lambda: setattr(state, "number", "x"),
+        lambda: state.__setitem__("number", "x"),
+    ):
         with pytest.raises(ValidationError):
             assign()
     with pytest.raises((AttributeError, ValueError)):
@@ -159,7 +163,7 @@ def test_c228_a_resource_is_never_stored(define, store) -> None:
         await_event(resources.get("name"))
         return StopEvent()
 
-    state = define(node, resources={"resources": 1} and WorkflowResources({"name": "go", "lock": threading.Lock()})).run()
+    state = define(node, resources=WorkflowResources({"name": "go", "lock": threading.Lock()})).run()
     assert state.is_interrupted()
     assert not any(b"lock" in data for data in store.load("w").values())
 
@@ -192,7 +196,11 @@ def test_c096_a_lease_below_a_second_is_refused_before_anything_is_written(defin
         lease_timeout = lease
 
     for definition in (define(lease_timeout=lease), define(cls=Own)):
-        for call in (definition.run, definition.ignite, lambda definition=definition: definition.run(ExecutionRequest.resume())):
+        for call in (
+            definition.run,
+            definition.ignite,
+            lambda definition=definition: definition.run(ExecutionRequest.resume()),
+        ):
             with pytest.raises(WorkflowError, match="lease_timeout"):
                 call()
     assert store.calls == []

@@ -61,7 +61,9 @@ def test_c139_c158_waits_in_a_row_get_their_own_answers(define) -> None:
     seen = []
     for request in (None, ExecutionRequest.resume({"ok": 1}), ExecutionRequest.resume({"ok": 2})):
         state = definition.run(request)
-        seen.append((state.execution.attempt, state.interrupt_request and (state.interrupt_request.id, state.interrupt_request.message)))  # pyright: ignore
+        seen.append(
+            (state.execution.attempt, state.interrupt_request and (state.interrupt_request.id, state.interrupt_request.message))
+        )  # pyright: ignore
     assert seen == [(1, (1, "Manager?")), (2, (2, "Finance?")), (3, None)]
     assert state.execution.result == [{"ok": 1}, {"ok": 2}]
     assert definition.run().interrupt_request.id == 1
@@ -90,15 +92,12 @@ def test_waits_in_nested_memos_are_counted_in_their_own_scopes(define) -> None:
 
 
 def test_a_condition_that_is_false_takes_its_place_and_no_answer(define) -> None:
-    evaluated: list[bool] = []
-
     def ask(event: StartEvent, state: WorkflowState) -> StopEvent:
         skipped = interrupt_if(False, WaitForEventRequest("skipped"))
         asked = interrupt_if(True, WaitForEventRequest("asked"))
         return StopEvent([skipped, asked, await_event("last")])
 
     assert answered(define(ask), {}, 2).execution.result == [None, {}, 2]
-    assert evaluated == []
 
 
 def test_the_condition_of_an_answered_wait_no_longer_counts(define) -> None:
@@ -116,7 +115,7 @@ def test_the_condition_of_an_answered_wait_no_longer_counts(define) -> None:
 
 def test_c146_a_wait_that_timed_out_stays_timed_out(define, clock) -> None:
     def ask(event: StartEvent, state: WorkflowState) -> StopEvent:
-        first = await_event("first", expires_at=clock.now() + dt.timedelta(seconds=0) if not state.has("x") else None)
+        first = await_event("first", expires_at=clock.now())
         return StopEvent([first, await_event("second")])
 
     define(ask).run()
@@ -280,7 +279,9 @@ def test_a_wait_may_carry_where_to_read_from_and_what_to_match(define) -> None:
     assert (request.since, dict(request.match)) == ("12-0", {"order": 7})
 
 
-@pytest.mark.parametrize("make", [lambda: SleepUntilRequest(dt.datetime(2026, 1, 1)), lambda: WaitForEventRequest("a", dt.datetime(2026, 1, 1))])  # noqa: DTZ001
+@pytest.mark.parametrize(
+    "make", [lambda: SleepUntilRequest(dt.datetime(2026, 1, 1)), lambda: WaitForEventRequest("a", dt.datetime(2026, 1, 1))]
+)
 def test_a_deadline_needs_a_zone(make) -> None:
     with pytest.raises(ValidationError):
         make()
