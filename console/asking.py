@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from console.errors import BriefingFailedError
 from console.joining import Joined
+from console.output import say
 from console.progress import progress
 from console.working import hands
 from mesh.briefing import briefing_id
@@ -27,6 +28,8 @@ LONGEST = 24 * 3600.0
 """Seconds that a call waits: as long as anybody may want to."""
 PATIENCE = 60.0
 """Seconds without an answer of the store after which a call gives up; the briefing goes on."""
+STILL = 30.0
+"""Seconds without a change after which a call says so."""
 LOOK_EVERY = 0.2
 
 
@@ -83,24 +86,45 @@ def edition_of(workflow_id: str, date: dt.date) -> int:
 
 def follow(handle: "RunHandle", mesh: Joined, shown: "Progress") -> "RunResult":
     """Wait until the run is settled, through the times in which the server is away. Raises `UnreachableError` in the end."""
-    answered = time.monotonic()
-
-    def look() -> None:
-        nonlocal answered
-        answered = time.monotonic()
-        mesh.tend()
-        snapshot = handle.snapshot()
-        if snapshot is not None and snapshot.status is WorkflowStatus.RUNNING:
-            shown.at(handle.step())
-
+    watch = _Watch(handle, mesh, shown)
     while True:
         try:
-            return handle.wait(LONGEST, look=look)
+            return handle.wait(LONGEST, look=watch.look)
         except UnreachableError:
-            if mesh.has_ended() or time.monotonic() - answered > PATIENCE:
+            if mesh.has_ended() or time.monotonic() - watch.answered > PATIENCE:
                 raise
             mesh.tend()
             time.sleep(LOOK_EVERY)
+
+
+class _Watch:
+    """Looks at the run while it is waited for: shows where it is, and says once when it does not move."""
+
+    def __init__(self, handle: "RunHandle", mesh: Joined, shown: "Progress") -> None:
+        self._handle = handle
+        self._mesh = mesh
+        self._shown = shown
+        self._seen: object = None
+        self._moved = self.answered = time.monotonic()
+        self._told = False
+
+    def look(self) -> None:
+        """Look once. The store has just answered."""
+        self.answered = time.monotonic()
+        self._mesh.tend()
+        snapshot, step = self._handle.snapshot(), self._handle.step()
+        if snapshot is None:
+            return
+        if snapshot.status is WorkflowStatus.RUNNING:
+            self._shown.at(step)
+        self._note((snapshot.status, snapshot.execution_attempt, step))
+
+    def _note(self, seen: object) -> None:
+        if seen != self._seen:
+            self._seen, self._moved = seen, self.answered
+        elif self.answered - self._moved > STILL and not self._told:
+            self._told = True
+            say(f"nothing has moved for {STILL:.0f} s; still waiting. What the worker says: {self._mesh.home / 'logs'}")
 
 
 def _kept(mesh: Joined, date: dt.date, edition: int) -> str | None:

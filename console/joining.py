@@ -6,7 +6,7 @@ done twice, and must stand that.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -97,7 +97,7 @@ def at_address(settings: Settings, address: ServerAddress) -> Settings:
 
 
 @contextmanager
-def _joined(settings: Settings) -> Iterator[Joined]:
+def _joined(settings: Settings) -> Generator[Joined]:
     home = settings.home.absolute()
     if settings.redis_url is not None:
         yield from _closing(Joined(settings, home))
@@ -110,7 +110,7 @@ def _joined(settings: Settings) -> Iterator[Joined]:
             yield from _closing(Joined(at_address(settings, address), home, supervisor))
 
 
-def _closing(mesh: Joined) -> Iterator[Joined]:
+def _closing(mesh: Joined) -> Generator[Joined]:
     try:
         yield mesh
     finally:

@@ -97,7 +97,7 @@ class _LiveProgress:
             if place < self._track.reached:
                 grid.add_row(Text("✓", style="green"), title)
             elif place == max(self._track.reached, 0):
-                waiting = " – waiting for a worker" if self._track.reached < 0 else ""
+                waiting = ": waiting for a worker" if self._track.reached < 0 else ""
                 grid.add_row(self._spinner, f"{title}{waiting}")
             else:
                 grid.add_row(" ", Text(title, style="dim"))

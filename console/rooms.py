@@ -19,7 +19,7 @@ def check_rooms() -> None:
         room, place = foreign
         found = f"is {place}, which is not ours" if place else "cannot be found"
         raise ForeignRoomError(
-            f"the package {room!r} {found}: it should be {home / room}; look at PYTHONPATH, or install again"
+            f"the package {room!r} {found}: {home / room} should be; look at PYTHONPATH, or install again"
         )
 
 

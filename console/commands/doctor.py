@@ -34,7 +34,7 @@ def lines_of(findings: Iterable["Finding"]) -> list[str]:
     """The findings as aligned lines, with what each means behind it."""
     found = list(findings)
     width = max(len(finding.check) for finding in found)
-    texts = [f"{finding.fact} – {finding.meaning}" if finding.meaning else finding.fact for finding in found]
+    texts = [f"{finding.fact}; {finding.meaning}" if finding.meaning else finding.fact for finding in found]
     return [f"{finding.state.value:<5}  {finding.check:<{width}}  {text}" for finding, text in zip(found, texts, strict=True)]
 
 

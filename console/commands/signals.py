@@ -43,7 +43,8 @@ def tail(
 
     settings = Settings.load()
     zone = settings.mesh.operator.tzinfo
-    choice = choose(topic or (), since and parse_since(since, dt.datetime.now(dt.UTC), zone))
+    begin = None if since is None else parse_since(since, dt.datetime.now(dt.UTC), zone)
+    choice = choose(topic or (), begin)
 
     def put(signals: Iterable["Signal"]) -> None:
         for signal in signals:

@@ -18,7 +18,7 @@ from workers.errors import SettingsError
 from workers.settings import Settings
 
 if TYPE_CHECKING:
-    from kombu import Connection
+    from kombu.connection import Connection
 
 __all__ = ["examine", "examine_without_server", "read_server", "server_link"]
 

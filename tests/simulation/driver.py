@@ -93,8 +93,8 @@ def _look(process: Process) -> WorkflowRunSnapshot | None:
 
 
 def _let_time_pass(process: Process, seen: WorkflowRunSnapshot) -> None:
-    """A dead process's lease ends, a timer comes."""
-    if seen.status is S.RUNNING:
+    """The lease of a dead process ends, a timer comes."""
+    if seen.status in (S.RUNNING, S.CANCELLED):
         process.universe.advance(LEASE + 1)
     elif seen.status is S.SUSPENDED and seen.interrupt is not None and not isinstance(seen.interrupt, WaitForEventRequest):
         assert seen.interrupt.deadline is not None

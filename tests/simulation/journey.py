@@ -1,7 +1,8 @@
 """The reference workflow: everything that a run can meet on one path.
 
-A loop of three rounds; a node with two waits, one of them inside a memo's closure with a deadline; a node that fails when a run
-first gets there; a sleep; memos inside memos; typed state and further keys; middleware that writes to the state.
+A loop of three rounds; a node with three waits and a conditional one (a person, an event with a deadline inside a memo's
+closure, a moment); a node that fails when a run first gets there; another sleep; memos inside memos; typed state and further
+keys; middleware that writes to the state.
 """
 
 import datetime as dt
@@ -21,6 +22,7 @@ from workflow import (
     WorkflowState,
     await_event,
     interrupt,
+    interrupt_if,
     memoize,
     recall_memo,
     sleep_until,
@@ -30,6 +32,7 @@ __all__ = ["OFFER_ENDS", "ROUNDS", "WAKES", "Journey", "journey"]
 
 ROUNDS = 3
 OFFER_ENDS = NOON + dt.timedelta(hours=1)
+COOLED = NOON + dt.timedelta(hours=1, minutes=30)
 WAKES = NOON + dt.timedelta(hours=2)
 
 
@@ -99,17 +102,25 @@ def agree(event: Collected, state: JourneyState, resources: Outside) -> Agreed:
     world = resources.world
     draft = memoize("draft", lambda: world.effect("draft"))
     state.approval = world.answer("approval", interrupt(ApprovalRequest(f"send {draft.partition('#')[0]}?")))
-    booked = memoize("booked", lambda: world.effect("booked"))
+    interrupt_if(state.approval is None, ApprovalRequest("are you sure?"))
+    booked = memoize("booked", lambda: _booked(world))
     offer = memoize("offer", lambda: _offer(world))
-    state.receipts = [*state.receipts, draft, booked, offer["receipt"], offer["inner"]]
+    sleep_until(COOLED)
+    state.receipts = [*state.receipts, draft, *booked, offer["receipt"]]
     state.price = offer["price"]
     return Agreed(price=state.price)
 
 
-def _offer(world: World) -> dict[str, Any]:
-    offered = world.answer("offer", await_event("offer", expires_at=OFFER_ENDS))
+def _booked(world: World) -> list[str]:
+    """A memo around a memo: the inner one is recorded first."""
     inner = memoize("inner", lambda: world.effect("inner"))
-    return {"price": offered and offered["price"], "inner": inner, "receipt": world.effect("offer")}
+    return [inner, world.effect("booked")]
+
+
+def _offer(world: World) -> dict[str, Any]:
+    """A memo around a wait: the answer is recorded with the memo, after which the wait is not reached any more."""
+    offered = world.answer("offer", await_event("offer", expires_at=OFFER_ENDS))
+    return {"price": offered and offered["price"], "receipt": world.effect("offer")}
 
 
 def pay(event: Agreed, state: JourneyState, resources: Outside) -> Paid:

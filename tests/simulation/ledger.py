@@ -53,6 +53,12 @@ class Ledger:
         """Where the run of a partition stands."""
         return self._decoded(self.store.load(partition))
 
+    def owner(self, partition: str) -> str | None:
+        """The process that executes the run of a partition, as far as the store knows."""
+        control = self.control(partition)
+        running = control is not None and control.status is WorkflowStatus.RUNNING
+        return self._owners.get(control.writer) if control is not None and running else None
+
     def blame(self, text: str) -> None:
         """Note that a rule was broken."""
         self.violations.append(text)

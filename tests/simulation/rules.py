@@ -131,6 +131,8 @@ def broken_in_index(entry: IndexEntry | None, new: Control) -> Iterator[str]:
         yield f"the index says {entry and entry.status}, control says {new.status}"
     elif new.status is S.RUNNING and entry.due != new.lease_expires_at:
         yield f"a running run is due at {entry.due}, its lease ends at {new.lease_expires_at}"
+    elif new.status is S.CANCELLED and new.lease_expires_at is not None and entry.due is None:
+        yield "a cancelled run that nobody keeps is never due to be forgotten"
     elif new.status is S.SUSPENDED and new.interrupt is not None and new.awaits_input:
         deadline = new.interrupt.request.deadline
         if entry.due != (deadline and deadline.timestamp()):

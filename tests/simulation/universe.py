@@ -67,7 +67,7 @@ DOCUMENTED = {
     "resume": CONTINUING,
     "signal": CONTINUING,
     "abandon": {R.STALE_RUN, R.STALE_ATTEMPT, R.EXECUTING, R.COMPLETED, R.CONFLICT},
-    "acknowledge": {R.STALE_RUN, R.NOT_COMPLETED, R.CONFLICT},
+    "acknowledge": {R.STALE_RUN, R.NOT_COMPLETED, R.EXECUTING, R.CONFLICT},
     "cancel": {R.STALE_RUN, R.COMPLETED},
 }
 """The refusals that each verb may answer with."""
@@ -143,6 +143,8 @@ class Process:
         ledger = self.universe.ledger
         if call.refusal is not None and call.refusal not in DOCUMENTED[call.verb]:
             ledger.blame(f"{call.verb} was refused with {call.refusal}")
+        if ledger.owner(ID) == self.name and not self.in_trouble:
+            ledger.blame(f"{call.verb} has ended ({_ending(call)}), and its run still looks executed")
         if isinstance(call.value, WorkflowState):
             seen = call.value.execution
             if (seen.run_id, seen.attempt, seen.status) not in ledger.stood:

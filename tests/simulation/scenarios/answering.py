@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from tests.simulation.desk import CLOSES, desk
 from tests.simulation.driver import answer
-from tests.simulation.scenario import Actor, Scenario, Script, act, time_passes
+from tests.simulation.scenario import Actor, Scenario, act, time_passes
 from tests.simulation.universe import LEASE, NOON, Process, Universe
 from workflow import ExecutionRequest, WorkflowRunSnapshot
 
-__all__ = ["SCENARIOS", "waiting_run"]
+__all__ = ["SCENARIOS", "click", "waiting_run"]
 
 
 def waiting_run(universe: Universe) -> None:
@@ -19,15 +18,11 @@ def waiting_run(universe: Universe) -> None:
     process.workflow.run()
 
 
-def click() -> Script:
+def click(process: Process) -> None:
     """Look at the question, then answer it."""
-
-    def script(process: Process) -> None:
-        seen: WorkflowRunSnapshot | None = process.call("inspect", process.workflow.inspect).value
-        if seen is not None and seen.interrupt is not None:
-            answer(process, seen, {"by": process.name, "price": 7})
-
-    return script
+    seen: WorkflowRunSnapshot | None = process.call("inspect", process.workflow.inspect).value
+    if seen is not None and seen.interrupt is not None:
+        answer(process, seen, {"by": process.name, "price": 7})
 
 
 def signalled(process: Process) -> None:
@@ -49,24 +44,21 @@ def discard(process: Process) -> None:
 
 
 look_in = act("resume", ExecutionRequest.resume())
-click_on_it: Any = click()
 deadline = time_passes(1, (CLOSES - NOON).total_seconds())
 
 SCENARIOS = [
-    Scenario(
-        "two people answer", partial(desk), (Actor("a", click_on_it), Actor("b", click_on_it)), waiting_run, one_answer
-    ),
+    Scenario("two people answer", partial(desk), (Actor("a", click), Actor("b", click)), waiting_run, one_answer),
     Scenario(
         "a click, a signal and an idle poll",
         partial(desk),
-        (Actor("a", click_on_it), Actor("b", signalled), Actor("c", look_in)),
+        (Actor("a", click), Actor("b", signalled), Actor("c", look_in)),
         waiting_run,
         one_answer,
     ),
     Scenario(
         "an answer and the deadline",
         partial(desk),
-        (Actor("a", click_on_it), Actor("b", look_in), deadline),
+        (Actor("a", click), Actor("b", look_in), deadline),
         waiting_run,
         one_answer,
         same_end=False,
@@ -74,13 +66,13 @@ SCENARIOS = [
     Scenario(
         "an answer while the run is discarded",
         partial(desk),
-        (Actor("a", click_on_it), Actor("b", discard)),
+        (Actor("a", click), Actor("b", discard)),
         waiting_run,
     ),
     Scenario(
         "an answerer is slow and taken over",
         partial(desk, retain_completion=True),
-        (Actor("a", click_on_it), Actor("b", look_in), time_passes(1, LEASE + 1)),
+        (Actor("a", click), Actor("b", look_in), time_passes(1, LEASE + 1)),
         waiting_run,
         one_answer,
     ),

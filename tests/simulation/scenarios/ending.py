@@ -1,11 +1,13 @@
 """A run is ended by several at once: acknowledged, abandoned, cancelled."""
 
+from contextlib import suppress
 from functools import partial
 
-from tests.simulation.desk import errand
+from tests.simulation.desk import desk, errand
 from tests.simulation.driver import RESERVED
-from tests.simulation.scenario import Actor, Scenario, act, time_passes
-from tests.simulation.universe import Process, Trip, Universe
+from tests.simulation.scenario import Actor, Scenario, act, renewing, time_passes
+from tests.simulation.scenarios.answering import click, waiting_run
+from tests.simulation.universe import LEASE, Crash, Fault, Process, Trip, Universe
 from workflow import ExecutionRequest
 
 __all__ = ["SCENARIOS"]
@@ -30,7 +32,21 @@ def discard(process: Process) -> None:
     process.call("abandon", process.workflow.abandon)
 
 
+def cancel(process: Process) -> None:
+    """End the run, wherever it stands."""
+    process.call("cancel", process.workflow.cancel)
+
+
+def running_run(universe: Universe) -> None:
+    """A run that was begun by a process that is gone."""
+    process = universe.process("gone")
+    universe.faults = lambda number: Fault.CRASH_AFTER if number == 1 else None
+    with suppress(Crash):
+        process.workflow.run()
+
+
 run = act("start")
+resume = act("resume", ExecutionRequest.resume())
 kept = partial(errand, retain_completion=True)
 
 SCENARIOS = [
@@ -40,5 +56,19 @@ SCENARIOS = [
         "a run is discarded by two while it runs",
         kept,
         (Actor("a", run), Actor("b", discard), Actor("c", discard), time_passes()),
+    ),
+    Scenario("a run is cancelled while it runs", partial(errand), (Actor("a", run), Actor("b", cancel), time_passes())),
+    Scenario("a run is cancelled and kept", kept, (Actor("a", run), Actor("b", cancel), Actor("c", cancel))),
+    Scenario(
+        "a renewed run is cancelled",
+        partial(errand),
+        (Actor("a", run), renewing("a"), Actor("b", cancel), time_passes(1, LEASE / 2)),
+    ),
+    Scenario("a waiting run is answered and cancelled", partial(desk), (Actor("a", click), Actor("b", cancel)), waiting_run),
+    Scenario(
+        "a dead run is cancelled, taken over and started",
+        partial(errand),
+        (Actor("a", cancel), Actor("b", resume), Actor("c", run), time_passes()),
+        running_run,
     ),
 ]

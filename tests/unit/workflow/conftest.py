@@ -117,12 +117,23 @@ def clock() -> ManualClock:
     return ManualClock(NOON)
 
 
-@pytest.fixture(params=["memory", "fakeredis"])
+STORES: dict[str, Callable[[], Persistence]] = {
+    "memory": InMemoryPersistence,
+    "fakeredis": lambda: RedisPersistence(fakeredis.FakeRedis(server=fakeredis.FakeServer()), retry_delays=()),
+}
+"""The kinds of store that need no server."""
+
+
+@pytest.fixture(params=STORES)
 def inner(request: pytest.FixtureRequest) -> Persistence:
     """Return an empty store of each kind that needs no server."""
-    if request.param == "memory":
-        return InMemoryPersistence()
-    return RedisPersistence(fakeredis.FakeRedis(server=fakeredis.FakeServer()), retry_delays=())
+    return STORES[request.param]()
+
+
+@pytest.fixture
+def empty_store() -> Callable[[str], Persistence]:
+    """Return what makes an empty store of a kind."""
+    return lambda kind: STORES[kind]()
 
 
 @pytest.fixture
@@ -162,7 +173,7 @@ def fail_once() -> Callable[[str], None]:
     def trip(name: str = "") -> None:
         if name not in failed:
             failed.add(name)
-            raise Trip(name)
+            raise TripError(name)
 
     return trip
 
@@ -170,10 +181,10 @@ def fail_once() -> Callable[[str], None]:
 @pytest.fixture
 def trip() -> type[Exception]:
     """Return the error that `fail_once` raises."""
-    return Trip
+    return TripError
 
 
-class Trip(Exception):
+class TripError(Exception):
     """A node's own error."""
 
 

@@ -55,4 +55,4 @@ def test_c202_a_budget_below_one_is_refused_before_anything_is_written(loop, sto
 
 
 def test_c202_none_is_no_budget(loop) -> None:
-    assert len(loop(300, max_steps=None).run().execution.result) == 300
+    assert len(loop(40, max_steps=None).run().execution.result) == 40

@@ -50,7 +50,7 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
         barrier.wait(PATIENCE)
         try:
             return call()
-        except Exception as error:
+        except WorkflowError as error:
             return error
 
     with ThreadPoolExecutor(len(calls)) as pool:

@@ -434,7 +434,7 @@ def test_a_start_that_meets_a_request_of_an_unknown_class_is_refused_like_any_ot
 
 def test_a_run_whose_start_event_is_not_defined_here_cannot_be_continued_and_stays_as_it_is(foreign, asking) -> None:
     before = foreign.load("w")
-    with pytest.raises(WorkflowError, match="gone.Event"):
+    with pytest.raises(WorkflowError, match=r"gone\.Event"):
         asking().run(ExecutionRequest.resume(1))
     assert foreign.load("w") == before
 

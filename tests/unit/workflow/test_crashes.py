@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from persistence import PersistenceError, UnreachableError
+from persistence import Persistence, PersistenceError, UnreachableError
 from workflow import (
     Event,
     ExecutionRequest,
@@ -48,6 +48,11 @@ class World:
     def effect(self, name: str) -> int:
         self.done[name] += 1
         return self.done[name]
+
+    def to_its_end(self, store: Any, **options: Any) -> WorkflowState:
+        """Start a run in a new process and see it through."""
+        workflow = self.workflow(store, **options)
+        return drive(workflow, self.clock, workflow.run())
 
     def workflow(self, store: Any, **options: Any) -> Workflow:
         """The definition, as a new process makes it."""
@@ -106,23 +111,39 @@ def recover(workflow: Workflow, clock: Any) -> WorkflowState | None:
 def operations_of_a_quiet_run(recording: Any, inner: Any, clock: Any, options: dict[str, Any]) -> int:
     """How many store operations an undisturbed run makes, answers included; it is checked on the way."""
     world, store = World(clock), recording(inner)
-    workflow = world.workflow(store, **options)
-    state = drive(workflow, clock, workflow.run())
+    state = world.to_its_end(store, **options)
     assert state.execution.result == EXPECTED
     assert world.done == Counter(EFFECTS)
     if options.get("retain_completion"):
-        workflow.acknowledge(state.execution.run_id)
-        return len(store.calls) - 2
+        world.workflow(inner).acknowledge(state.execution.run_id)
     return len(store.calls)
 
 
-@pytest.fixture(
-    params=[{}, {"lease_timeout": LEASE}, {"lease_timeout": LEASE, "retain_completion": True}],
-    ids=["no lease", "lease", "retained"],
-)
-def options(request) -> dict[str, Any]:
-    """Return how the workflow is defined."""
-    return {"lease_renewal": False, **request.param}
+SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "memory, no lease": ("memory", {}),
+    "memory, lease": ("memory", {"lease_timeout": LEASE}),
+    "memory, retained": ("memory", {"lease_timeout": LEASE, "retain_completion": True}),
+    "fakeredis, lease": ("fakeredis", {"lease_timeout": LEASE}),
+}
+"""The store, and how the workflow is defined."""
+
+
+@pytest.fixture(params=SETTINGS)
+def setting(request) -> tuple[str, dict[str, Any]]:
+    """Return each setting."""
+    return SETTINGS[request.param]
+
+
+@pytest.fixture
+def inner(setting, empty_store) -> Persistence:
+    """Return the store of the setting."""
+    return empty_store(setting[0])
+
+
+@pytest.fixture
+def options(setting) -> dict[str, Any]:
+    """Return the workflow's arguments in the setting."""
+    return {"lease_renewal": False, **setting[1]}
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -135,8 +156,7 @@ def test_a_death_around_any_store_operation_repeats_no_recorded_effect(
         world, dying = World(clock), recording(inner)
         dying.die_at(number, moment)
         with pytest.raises(process_death):
-            workflow = world.workflow(dying, **options)
-            drive(workflow, clock, workflow.run())
+            world.to_its_end(dying, **options)
         check_recovery(world, recording(inner), clock, options, (dying.calls[number], moment == "after"))
 
 
@@ -150,8 +170,7 @@ def test_a_second_death_during_the_recovery_changes_nothing(memory, recording, c
             world, dying, again = World(clock), recording(memory.inner), recording(memory.inner)
             dying.die_at(first, "after")
             with pytest.raises(process_death):
-                workflow = world.workflow(dying, **options)
-                drive(workflow, clock, workflow.run())
+                world.to_its_end(dying, **options)
             again.die_at(second, moment)
             with contextlib.suppress(process_death):
                 workflow = world.workflow(again, **options)
@@ -169,8 +188,7 @@ def test_a_lost_reply_is_neither_a_false_success_nor_a_repeated_effect(inner, re
         world, losing = World(clock), recording(inner)
         losing.lose_reply_of(number)
         with pytest.raises(UnreachableError):
-            workflow = world.workflow(losing, **options)
-            drive(workflow, clock, workflow.run())
+            world.to_its_end(losing, **options)
         check_recovery(world, recording(inner), clock, options, (losing.calls[number], True))
 
 
@@ -185,8 +203,7 @@ def test_an_operation_that_fails_without_effect_leaves_a_run_that_goes_on(inner,
 
         failing.before = fail
         with pytest.raises(PersistenceError, match="disk full"):
-            workflow = world.workflow(failing, **options)
-            drive(workflow, clock, workflow.run())
+            world.to_its_end(failing, **options)
         check_recovery(world, recording(inner), clock, options, (failing.calls[number], False))
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -33,7 +33,7 @@ class Next(Event):
     pass
 
 
-class Odd(Exception):
+class OddError(Exception):
     """An error that cannot even say what it is."""
 
     def __str__(self) -> str:
@@ -63,7 +63,8 @@ def raising(define):
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("x"), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), Odd(), ExceptionGroup("g", [OSError()])]
+    "error",
+    [ValueError("x"), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), OddError(), ExceptionGroup("g", [OSError()])],
 )
 def test_c108_the_error_itself_reaches_the_caller_and_the_run_is_failed(raising, store, error) -> None:
     with pytest.raises(type(error)) as caught:
@@ -303,7 +304,7 @@ class Service(WorkflowResources):
         super().__init__()
         self.log, self.swallow, self.failing = log, swallow, failing
 
-    def __enter__(self) -> "Service":
+    def __enter__(self) -> Self:
         self.log.append("opened")
         return self
 

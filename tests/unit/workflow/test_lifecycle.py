@@ -109,9 +109,9 @@ def outcome_of_start(current: Control, request: ExecutionRequest) -> str:
     try:
         decision = lifecycle.meet("w", current, request, SECOND)
     except RunInFlightError as refused:
-        assert refused.reason is RefusalReason.RUN_IN_FLIGHT
-        assert (refused.run_id, refused.status, refused.execution_attempt) == (current.run_id, current.status, current.attempt)
-        return "in flight"
+        described = (refused.reason, refused.run_id, refused.status, refused.execution_attempt)
+        met = (RefusalReason.RUN_IN_FLIGHT, current.run_id, current.status, current.attempt)
+        return "in flight" if described == met else f"described as {described}"
     if isinstance(decision, lifecycle.Recover):
         assert (decision.run_id, decision.attempt) == (current.run_id, current.attempt)
         return "recovered"

@@ -7,10 +7,10 @@ import json
 import math
 import threading
 import uuid
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from decimal import Decimal
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -212,11 +212,11 @@ def test_f5_an_event_full_of_types_comes_back_as_itself() -> None:
         {"$": {"$": "tuple", "v": []}},
         {1: "a", "1": "b"},
         {(1, 2): {frozenset({1}): b""}},
-        dt.datetime(2026, 1, 1, fold=1),
+        dt.datetime(2026, 1, 1, fold=1),  # noqa: DTZ001
         dt.datetime(2026, 1, 1, tzinfo=dt.UTC, fold=1),
         dt.time(12, tzinfo=ZoneInfo("Europe/Vienna")),
         dt.time(1, 2, 3, 4, fold=1),
-        dt.datetime.max,
+        dt.datetime.max.replace(tzinfo=dt.UTC),
         dt.timedelta.min,
         "\ud83d\ude00",
         {"\ud83d\ude00": 1, "\U0001f600": 2},
@@ -247,7 +247,9 @@ def test_a_request_keeps_its_class_and_a_state_its_further_keys() -> None:
 # --- what is refused --------------------------------------------------------------------------------------------------------
 
 
-Pair = namedtuple("Pair", "a b")
+class Pair(NamedTuple):
+    a: int
+    b: int
 
 
 class Plain:

@@ -22,7 +22,7 @@ from workflow import (
 
 
 class Listed(Event):
-    items: list[int] = []
+    items: list[int]
 
 
 class Next(Event):
@@ -83,7 +83,7 @@ def test_c080_inspecting_writes_nothing_in_any_state(asking, store, trip) -> Non
         asking(failing=True).run()
     store.forget()
     snapshot = asking().inspect()
-    assert (snapshot.status, snapshot.failure.error, snapshot.failure.message) == (WorkflowStatus.FAILED, "Trip", "second")
+    assert (snapshot.status, snapshot.failure.error, snapshot.failure.message) == (WorkflowStatus.FAILED, "TripError", "second")
     assert store.writes == []
 
 

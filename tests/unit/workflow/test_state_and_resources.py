@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from workflow import (
     Event,
@@ -25,7 +25,7 @@ class Next(Event):
 
 class Order(WorkflowState):
     number: int = 0
-    lines: list[str] = []
+    lines: list[str] = Field(default_factory=list)
     status: str = "open"
 
 
