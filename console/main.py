@@ -43,6 +43,7 @@ def _obey(arguments: Sequence[str]) -> int:
     from typer.main import get_command
 
     from console.app import app
+    from console.output import flush
 
     command = get_command(app)
     try:
@@ -50,7 +51,7 @@ def _obey(arguments: Sequence[str]) -> int:
             code: object = command.invoke(context)
     except typer.Exit as end:
         code = end.exit_code
-    sys.stdout.flush()
+    flush()
     return code if isinstance(code, int) else 0
 
 

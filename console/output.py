@@ -5,7 +5,7 @@ import json
 import sys
 from typing import Any, TextIO
 
-__all__ = ["is_terminal", "put_words", "say", "show", "show_json"]
+__all__ = ["flush", "is_terminal", "put_words", "say", "show", "show_json"]
 
 
 def show(text: str) -> None:
@@ -16,6 +16,11 @@ def show(text: str) -> None:
 def show_json(value: Any, *, indent: int | None = 2) -> None:
     """A JSON value as data: indented for a document, on one line (None) for one of a stream."""
     show(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def flush() -> None:
+    """Let whoever reads have the data now: into a pipe it is collected otherwise."""
+    sys.stdout.flush()
 
 
 def say(line: str) -> None:

@@ -18,9 +18,7 @@ def check_rooms() -> None:
     if foreign is not None:
         room, place = foreign
         found = f"is {place}, which is not ours" if place else "cannot be found"
-        raise ForeignRoomError(
-            f"the package {room!r} {found}: {home / room} should be; look at PYTHONPATH, or install again"
-        )
+        raise ForeignRoomError(f"the package {room!r} {found}: {home / room} should be; look at PYTHONPATH, or install again")
 
 
 def room_places(rooms: Iterable[str]) -> dict[str, Path | None]:

@@ -53,10 +53,10 @@ def _has_workers(mesh: Joined) -> bool:
 
 @contextmanager
 def _at_work(mesh: Joined, supervisor: Supervisor) -> Generator[None]:
-    from workers.mesh_processes import worker_process
+    from workers.mesh_processes import call_worker
     from workers.sweeper import Sweeper
 
-    supervisor.start(worker_process(mesh.settings, mesh.home))
+    supervisor.start(call_worker(mesh.settings, mesh.home))
     runtime = mesh.client.runtime
     sweeper = Sweeper(runtime.store, runtime.hints, every=mesh.settings.sweep_every)
     thread = threading.Thread(target=sweeper.run, name="sweeper", daemon=True)

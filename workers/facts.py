@@ -50,5 +50,14 @@ class MeshFactsReader:
     def _waiting(self) -> dict[str, int]:
         """Messages per queue, asked of the broker."""
         with cast(Any, self._celery.connection_for_read()) as connection:
-            declare = connection.default_channel.queue_declare
-            return {queue: declare(queue, passive=True).message_count for queue in (SEGMENTS, SWEEPS)}
+            return {queue: _messages(connection, queue) for queue in (SEGMENTS, SWEEPS)}
+
+
+def _messages(connection: Any, queue: str) -> int:
+    # A question of which the answer is "no such queue" costs the channel on some brokers: each has its own. On Redis a queue
+    # without messages does not exist.
+    with connection.channel() as channel:
+        try:
+            return channel.queue_declare(queue, passive=True).message_count
+        except connection.channel_errors:
+            return 0

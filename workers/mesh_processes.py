@@ -11,6 +11,7 @@ They get their settings by environment only, so that no address with a password 
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from workers.hints import SEGMENTS, SWEEPS
@@ -18,9 +19,8 @@ from workers.processes import ProcessSpec
 from workers.processes.folders import make_private
 from workers.settings import Settings
 
-__all__ = ["WORKER", "mesh_environment", "mesh_processes", "worker_process"]
+__all__ = ["call_worker", "mesh_environment", "mesh_processes", "worker_process"]
 
-WORKER = "worker"
 CONCURRENCY = 4
 """Segments that the worker of a small mesh executes at the same time. They mostly wait for others."""
 
@@ -38,12 +38,19 @@ def mesh_processes(settings: Settings, home: Path) -> list[ProcessSpec]:
     ]
 
 
+def call_worker(settings: Settings, home: Path) -> ProcessSpec:
+    """A worker for the length of one call. No agent is expected to beat: none of them stands longer than the call."""
+    nobody = settings.watchdog.model_copy(update={"agents": ()})
+    spec = worker_process(settings, home)
+    return replace(spec, env={**spec.env, "JARVIS_WATCHDOG": nobody.model_dump_json()})
+
+
 def worker_process(settings: Settings, home: Path) -> ProcessSpec:
     """One Celery worker for both queues."""
     pool = ["--pool", "threads", "--concurrency", str(CONCURRENCY), "--queues", f"{SEGMENTS},{SWEEPS}"]
     # Nobody listens to these three; each costs messages, and the last one ends a worker whose server was away.
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return _process(WORKER, [*_celery(home), "worker", *pool, *quiet, "--loglevel", "INFO"], settings, home)
+    return _process("worker", [*_celery(home), "worker", *pool, *quiet, "--loglevel", "INFO"], settings, home)
 
 
 def mesh_environment(settings: Settings, home: Path) -> dict[str, str]:

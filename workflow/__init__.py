@@ -34,13 +34,14 @@ from workflow.interrupts import (
     SleepUntilRequest,
     WaitForEventRequest,
 )
+from workflow.json_codec import JsonSerializer
 from workflow.middleware import Middleware
 from workflow.node import Node
 from workflow.pending import PendingExecution
 from workflow.records import Failure
 from workflow.requests import ExecutionRequest
 from workflow.resources import WorkflowResources
-from workflow.serializer import JsonSerializer, OpaqueValue, PickleSerializer, Serializer
+from workflow.serializer import OpaqueValue, PickleSerializer, Serializer
 from workflow.state import Execution, WorkflowState
 from workflow.status import WorkflowStatus
 from workflow.stream import AsyncEventStream, EventStream

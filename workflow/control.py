@@ -71,9 +71,19 @@ class Control:
             self, status=WorkflowStatus.RUNNING, attempt=self.attempt + 1, writer=writer, commit=0, lease_expires_at=lease
         )
 
-    def committed(self, lease: int | None) -> Self:
+    def committed(self, lease: int | None) -> "Control":
         """One more write of the same segment, with its lease renewed."""
-        return replace(self, commit=self.commit + 1, lease_expires_at=lease)
+        return Control(
+            self.run_id,
+            self.status,
+            self.attempt,
+            self.writer,
+            self.commit + 1,
+            lease,
+            self.next_interrupt_id,
+            self.interrupt,
+            self.pending_steps,
+        )
 
     def with_interrupt(self, active: ActiveInterrupt) -> Self:
         """A wait was reached; it becomes the current one."""
@@ -131,35 +141,40 @@ class Control:
         return None if self.lease_expires_at is None else dt.datetime.fromtimestamp(self.lease_expires_at, dt.UTC)
 
     def to_record(self) -> dict[str, Any]:
-        """The stored shape: JSON values and the request itself, for the codec."""
-        return {
+        """The stored shape: JSON values and the request itself, for the codec. What is empty is left out: this is the fence."""
+        record: dict[str, Any] = {
             "v": VERSION,
             "run": self.run_id,
             "status": self.status.value,
             "attempt": self.attempt,
             "writer": self.writer,
             "commit": self.commit,
-            "lease": self.lease_expires_at,
             "nextInterrupt": self.next_interrupt_id,
-            "interrupt": self.interrupt and _interrupt_record(self.interrupt),
-            "pendingSteps": list(self.pending_steps),
         }
+        if self.lease_expires_at is not None:
+            record["lease"] = self.lease_expires_at
+        if self.interrupt is not None:
+            record["interrupt"] = _interrupt_record(self.interrupt)
+        if self.pending_steps:
+            record["pendingSteps"] = list(self.pending_steps)
+        return record
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
         """The value behind a stored shape. Raises KeyError, TypeError or ValueError for any other shape."""
         if record["v"] != VERSION:
             raise ValueError(f"version {record['v']!r} of the control record is not known")
+        lease, interrupt = record.get("lease"), record.get("interrupt")
         return cls(
             run_id=_text(record["run"]),
             status=WorkflowStatus(record["status"]),
             attempt=_whole(record["attempt"]),
             writer=_text(record["writer"]),
             commit=_whole(record["commit"]),
-            lease_expires_at=None if record["lease"] is None else _whole(record["lease"]),
+            lease_expires_at=None if lease is None else _whole(lease),
             next_interrupt_id=_whole(record["nextInterrupt"]),
-            interrupt=None if record["interrupt"] is None else _interrupt(record["interrupt"]),
-            pending_steps=tuple(_text(step) for step in record["pendingSteps"]),
+            interrupt=None if interrupt is None else _interrupt(interrupt),
+            pending_steps=tuple(_text(step) for step in record.get("pendingSteps", ())),
         )
 
 

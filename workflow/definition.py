@@ -18,6 +18,7 @@ from workflow.errors import WorkflowError
 from workflow.events import Event, StartEvent
 from workflow.graph import Graph, build_graph, read_nodes
 from workflow.ids import check_workflow_id
+from workflow.json_codec import JsonSerializer
 from workflow.middleware import MiddlewareLike, check_middleware
 from workflow.node import Node
 from workflow.output import NoOutput
@@ -27,7 +28,7 @@ from workflow.requests import ExecutionRequest
 from workflow.resources import WorkflowResources
 from workflow.running import Running
 from workflow.segment import Plan
-from workflow.serializer import JsonSerializer, Serializer
+from workflow.serializer import Serializer
 from workflow.state import WorkflowState
 from workflow.store import RunStore
 from workflow.stream import EventStream

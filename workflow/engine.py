@@ -10,8 +10,9 @@ from workflow import lifecycle
 from workflow.clock import Clock, SystemClock
 from workflow.ids import check_workflow_id, new_writer
 from workflow.interrupts import InterruptRequest
+from workflow.json_codec import JsonSerializer
 from workflow.records import Failure, failure_key
-from workflow.serializer import JsonSerializer, Serializer
+from workflow.serializer import Serializer
 from workflow.status import WorkflowStatus
 from workflow.store import RunStore
 

@@ -35,12 +35,12 @@ def check_run_id(run_id: str) -> str:
 
 def new_run_id() -> str:
     """A run id that nobody has used."""
-    return f"run_{secrets.token_hex(12)}"
+    return f"run_{secrets.token_hex(8)}"
 
 
 def new_writer() -> str:
     """A token that no two writers share, so that they never write the same control bytes."""
-    return secrets.token_hex(8)
+    return secrets.token_hex(6)
 
 
 def _encodable(text: str) -> bool:

@@ -4,7 +4,7 @@ The summary is JSON: which run, which attempt, the step it is at, and how often 
 """
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 from persistence import IndexEntry, Persistence, PersistenceError
@@ -42,7 +42,8 @@ class RunSummary:
 
     def to_text(self) -> str:
         """The stored text."""
-        return json.dumps(asdict(self), separators=(",", ":"))
+        shown = {"run_id": self.run_id, "attempt": self.attempt, "step": self.step, "hints": self.hints}
+        return json.dumps(shown)
 
 
 def entry_of(

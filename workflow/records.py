@@ -123,13 +123,18 @@ class StateChange:
     whole: bool = False
 
     def to_record(self) -> dict[str, Any]:
-        """The stored shape."""
-        return {"set": self.values, "removed": list(self.removed), "whole": self.whole}
+        """The stored shape. What is empty is left out."""
+        record: dict[str, Any] = {"set": self.values}
+        if self.removed:
+            record["removed"] = list(self.removed)
+        if self.whole:
+            record["whole"] = True
+        return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The value behind a stored shape."""
-        return cls(dict(record["set"]), tuple(record["removed"]), bool(record["whole"]))
+        return cls(dict(record["set"]), tuple(record.get("removed", ())), bool(record.get("whole", False)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from persistence import PersistenceError
 from workflow.errors import InputTranslationError, WorkflowError
 from workflow.events import Event
 from workflow.ids import check_run_id
-from workflow.serializer import JsonSerializer
+from workflow.json_codec import JsonSerializer
 
 __all__ = ["ExecutionRequest", "canonical_json"]
 

@@ -1,28 +1,14 @@
-"""How values become bytes in the store: JSON in which every other type is named, so that it comes back as itself.
+"""How values become bytes in the store: the seam, and the codec that trusts its store. The default is `workflow.json_codec`."""
 
-A value that JSON lacks is written as ``{"$": kind, "v": …}``. Kinds are the usual value types below and the registered classes
-(``"@" + name``). A user's own mapping with other than text keys, or with a key ``$``, is written as kind ``dict``, so it can
-never be mistaken for one of ours. Nothing is changed silently: what cannot be kept exactly raises `SerializationError`.
-"""
-
-import dataclasses
-import enum
 import io
-import json
-import math
 import pickle
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, cast
-
-from pydantic import BaseModel, RootModel
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from persistence import PersistenceError
 from workflow.errors import SerializationError
-from workflow.registry import defined_type, held_classes, is_storable, type_name
-from workflow.state import WorkflowState
-from workflow.values import COLLECTION_KINDS, COLLECTIONS_BY_NAME, VALUE_KINDS, VALUES_BY_NAME, Kind
 
-__all__ = ["JsonSerializer", "OpaqueValue", "PickleSerializer", "Serializer"]
+__all__ = ["OpaqueValue", "PickleSerializer", "Serializer"]
 
 
 class Serializer(Protocol):
@@ -37,7 +23,7 @@ class Serializer(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OpaqueValue:
     """An object whose class this program does not define: its registered name and its fields, to be shown, not used."""
 
@@ -65,165 +51,3 @@ class PickleSerializer:
         if stream.tell() != len(data):
             raise PersistenceError(f"a record goes on after its end, at byte {stream.tell()}: it is corrupt")
         return value
-
-
-_PLAIN = (bool, int, float, str, list, dict, type(None))
-
-
-class JsonSerializer:
-    """The default codec. ``types`` adds enums, dataclasses and pydantic models that no definition has registered."""
-
-    def __init__(self, types: Iterable[type] = ()) -> None:
-        self._types = {type_name(cls): cls for cls in types}
-
-    def admit(self, annotation: Any) -> None:
-        """Make the classes of one more annotation known. Raises `SerializationError` for one that records cannot hold."""
-        for cls in held_classes(annotation):
-            if is_storable(cls):
-                self._types[type_name(cls)] = cls
-            elif cls not in _PLAIN and cls not in VALUE_KINDS and cls not in COLLECTION_KINDS:
-                raise SerializationError(f"records cannot hold {cls.__qualname__}: use an enum, dataclass or pydantic model")
-
-    def dumps(self, value: object, *, context: bytes = b"") -> bytes:
-        """See `Serializer.dumps`."""
-        try:
-            return json.dumps(self._encode(value, "value"), separators=(",", ":"), allow_nan=False).encode()
-        except (RecursionError, ValueError) as trouble:
-            raise SerializationError(f"a value is too deep, contains itself, or is too long a number: {trouble}") from trouble
-
-    def loads(self, data: bytes, *, context: bytes = b"") -> object:
-        """See `Serializer.loads`."""
-        try:
-            return self._decode(json.loads(data))
-        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError, OSError) as trouble:
-            raise PersistenceError(f"a record cannot be decoded ({trouble}): it is corrupt or of another codec") from trouble
-
-    def _encode(self, value: Any, path: str) -> Any:
-        cls = cast(type[Any], type(value))
-        if value is None or cls in (bool, int):
-            return value
-        if cls is str:
-            return value if _is_unicode(value) else {"$": "text", "v": VALUES_BY_NAME["text"].to_json(value)}
-        if cls is float:
-            return value if math.isfinite(value) else {"$": "float", "v": repr(value)}
-        if cls is list:
-            return self._encode_all(value, path)
-        if cls is dict:
-            return self._encode_mapping(value, path)
-        if cls in VALUE_KINDS:
-            kind = VALUE_KINDS[cls]
-            return {"$": kind.name, "v": _kept(kind, value, path)}
-        if cls in COLLECTION_KINDS:
-            kind = COLLECTION_KINDS[cls]
-            return {"$": kind.name, "v": self._encode_all(kind.to_json(value), path)}
-        if cls is OpaqueValue:
-            return {"$": f"@{value.name}", "v": self._encode(value.fields, path)}
-        return self._encode_object(value, path)
-
-    def _encode_all(self, values: Iterable[Any], path: str) -> list[Any]:
-        return [self._encode(item, f"{path}[{place}]") for place, item in enumerate(values)]
-
-    def _encode_mapping(self, value: Mapping[Any, Any], path: str) -> Any:
-        if all(type(key) is str and _is_unicode(key) for key in value) and "$" not in value:
-            return {key: self._encode(item, f"{path}[{key!r}]") for key, item in value.items()}
-        pairs = [[self._encode(key, f"{path} key"), self._encode(item, f"{path}[{key!r}]")] for key, item in value.items()]
-        return {"$": "dict", "v": pairs}
-
-    def _encode_object(self, value: Any, path: str) -> Any:
-        cls = cast(type[Any], type(value))
-        name = type_name(cls)
-        if self._known(name) is not cls:
-            raise SerializationError(
-                f"{path} is of type {cls.__qualname__}, which records cannot hold: use plain values, "
-                "a pydantic model or an enum, and list its class in the workflow's `types`"
-            )
-        if isinstance(value, enum.Flag):
-            return {"$": f"@{name}", "v": value.value}  # a combination has no name of its own
-        if isinstance(value, enum.Enum):
-            return {"$": f"@{name}", "v": value.name}
-        return {"$": f"@{name}", "v": {key: self._encode(item, f"{path}.{key}") for key, item in _fields(value, path).items()}}
-
-    def _decode(self, stored: Any) -> Any:
-        if isinstance(stored, list):
-            return [self._decode(item) for item in cast(list[Any], stored)]
-        if not isinstance(stored, dict):
-            return stored
-        held = cast(dict[str, Any], stored)
-        if "$" not in held:
-            return {key: self._decode(item) for key, item in held.items()}
-        kind, value = cast(str, held["$"]), held["v"]
-        if kind.startswith("@"):
-            return self._decode_object(kind[1:], value)
-        if kind == "dict":
-            return {self._decode(key): self._decode(item) for key, item in value}
-        if kind in COLLECTIONS_BY_NAME:
-            return COLLECTIONS_BY_NAME[kind].from_json([self._decode(item) for item in value])
-        return VALUES_BY_NAME[kind].from_json(value)
-
-    def _decode_object(self, name: str, stored: Any) -> Any:
-        cls = self._known(name)
-        if cls is None:
-            return OpaqueValue(name, self._decode(stored))
-        if issubclass(cls, enum.Flag):
-            return cls(stored)
-        if issubclass(cls, enum.Enum):
-            return cls[stored]
-        return _rebuilt(cls, {key: self._decode(item) for key, item in stored.items()})
-
-    def _known(self, name: str) -> type[Any] | None:
-        return self._types.get(name) or defined_type(name)
-
-
-def _fields(value: Any, path: str) -> dict[str, Any]:
-    if isinstance(value, WorkflowState):
-        return value.all()
-    if isinstance(value, BaseModel):
-        return {**{name: getattr(value, name) for name in type(value).model_fields}, **(value.model_extra or {})}
-    if not dataclasses.is_dataclass(value):
-        raise SerializationError(
-            f"{path} is of type {type(value).__qualname__}, which `types` lists: it is no enum, dataclass or pydantic model"
-        )
-    return {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
-
-
-def _rebuilt(cls: type[Any], fields: dict[str, Any]) -> Any:
-    """An object from its fields, validated where its class does, without calling an ``__init__`` of its own."""
-    if issubclass(cls, WorkflowState):
-        return cls(fields)
-    made: Any = object.__new__(cls)
-    if issubclass(cls, BaseModel):
-        given: Any = fields["root"] if issubclass(cls, RootModel) else fields
-        return cls.__pydantic_validator__.validate_python(given, self_instance=made, by_alias=False, by_name=True)
-    known = {entry.name: entry for entry in dataclasses.fields(cls)}
-    if not fields.keys() <= known.keys():
-        raise ValueError(f"{cls.__qualname__} has no field {', '.join(sorted(fields.keys() - known.keys()))}")
-    for name, entry in known.items():
-        object.__setattr__(made, name, fields[name] if name in fields else _default(entry))
-    return made
-
-
-def _default(entry: dataclasses.Field[Any]) -> Any:
-    """What a field that a record of an older program lacks begins with. Raises ValueError when it has no default."""
-    if entry.default_factory is not dataclasses.MISSING:
-        return entry.default_factory()
-    if entry.default is dataclasses.MISSING:
-        raise ValueError(f"the field {entry.name!r} is missing")
-    return entry.default
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether text has no lone surrogates, which JSON would join to one character when two of them meet."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _kept(kind: Kind, value: Any, path: str) -> Any:
-    try:
-        return kind.to_json(value)
-    except ValueError as trouble:
-        raise SerializationError(f"{path} cannot be kept exactly: {trouble}") from trouble

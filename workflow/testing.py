@@ -8,9 +8,9 @@ from workflow.clock import Clock, SystemClock
 from workflow.context import StepContext, entered
 from workflow.control import Control
 from workflow.ids import new_run_id, new_writer
+from workflow.json_codec import JsonSerializer
 from workflow.output import Output
 from workflow.records import Ignition
-from workflow.serializer import JsonSerializer
 from workflow.store import RunStore
 
 __all__ = ["isolated"]

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from console.output import say, show, show_json
+from console.output import flush, say, show, show_json
 from console.wording import moment, parse_since
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def tail(
                 show_json(_as_json(signal), indent=None)
             else:
                 show(signal_line(signal, zone))
+        flush()
 
     if follow:
         visit(settings, _Following(choice, put).look)

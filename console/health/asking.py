@@ -94,9 +94,7 @@ def _broker(runtime: Runtime) -> Finding:
             )
     except _NOT_A_BROKER as trouble:
         fact = f"no answer: {' '.join(str(trouble).split())}"
-        return Finding(
-            "broker", State.WRONG, fact, "runs wait, and none is lost: correct JARVIS_BROKER_URL, or start the broker"
-        )
+        return Finding("broker", State.WRONG, fact, "runs wait, and none is lost: correct JARVIS_BROKER_URL, or start it")
 
 
 def _fsync(link: RedisLink) -> str | None:

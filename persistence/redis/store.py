@@ -202,7 +202,7 @@ def _entry(partition: str, index: IndexEntry | None) -> tuple[str, str]:
         return "", ""
     index.require_partition(partition)
     stored = {"n": index.name, "s": index.status, "t": index.tag, "m": index.summary, "d": index.due}
-    return json.dumps(stored, ensure_ascii=False), "" if index.due is None else repr(index.due)
+    return json.dumps(stored), "" if index.due is None else repr(index.due)
 
 
 def _decoded(partition: str, data: bytes) -> IndexEntry:

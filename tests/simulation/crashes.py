@@ -1,7 +1,6 @@
-"""Faults at every single operation of one run, one universe for each, against the run that nothing went wrong in."""
+"""One run from its start to its end with faults on the way, and what must have come of it."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.simulation.driver import Recovery, drive
@@ -9,37 +8,16 @@ from tests.simulation.universe import Fault, Process, Universe
 from tests.simulation.world import without_numbers
 from workflow import Workflow
 
-__all__ = ["Definition", "Striking", "every_strike", "uninterrupted", "verdict"]
+__all__ = ["Definition", "driven", "verdict"]
 
 Definition = Callable[[Process], Workflow[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Striking:
-    """A fault plan: these faults, by the number of the operation."""
-
-    strikes: tuple[tuple[int, Fault], ...] = ()
-
-    def __call__(self, number: int) -> Fault | None:
-        """See `FaultPlan`."""
-        return dict(self.strikes).get(number)
-
-
-def driven(define: Definition, recovery: Recovery, strikes: tuple[tuple[int, Fault], ...] = ()) -> Universe:
-    """A universe in which the run was brought to its end in spite of the strikes."""
-    universe = Universe(define, Striking(strikes))
+def driven(define: Definition, recovery: Recovery, faults: Mapping[int, Fault] | None = None) -> Universe:
+    """A universe in which a run was brought to its end in spite of these faults, by the number of the operation."""
+    universe = Universe(define, (faults or {}).get)
     drive(universe, recovery)
     return universe
-
-
-def uninterrupted(define: Definition, recovery: Recovery) -> Universe:
-    """The same without any."""
-    return driven(define, recovery)
-
-
-def every_strike(length: int, faults: tuple[Fault, ...] = tuple(Fault)) -> Iterator[tuple[tuple[int, Fault], ...]]:
-    """One strike at each of the operations."""
-    return (((number, fault),) for number in range(length) for fault in faults)
 
 
 def verdict(universe: Universe, expected: Universe) -> list[str]:

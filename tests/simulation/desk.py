@@ -20,19 +20,19 @@ class Drafted(Event):
 
 
 class DeskState(WorkflowState):
-    receipts: list[str] = []
+    receipts: tuple[str, ...] = ()
     approval: dict[str, Any] | None = None
 
 
 def draft(event: StartEvent, state: DeskState, resources: Outside) -> Drafted:
-    state.receipts = [*state.receipts, memoize("draft", lambda: resources.world.effect("draft"))]
+    state.receipts = (*state.receipts, memoize("draft", lambda: resources.world.effect("draft")))
     return Drafted()
 
 
 def ask(event: Drafted, state: DeskState, resources: Outside) -> StopEvent:
     world = resources.world
     state.approval = world.answer("approval", interrupt(ApprovalRequest("send it?", expires_at=CLOSES)))
-    state.receipts = [*state.receipts, memoize("send", lambda: world.effect("send"))]
+    state.receipts = (*state.receipts, memoize("send", lambda: world.effect("send")))
     world.final(state.all())
     return StopEvent(result=state.approval)
 
@@ -41,7 +41,7 @@ def send(event: Drafted, state: DeskState, resources: Outside) -> StopEvent:
     receipt = memoize("send", lambda: resources.world.effect("send"))
     if resources.world.trips("send"):
         raise Trip("the post office is closed")
-    state.receipts = [*state.receipts, receipt]
+    state.receipts = (*state.receipts, receipt)
     resources.world.final(state.all())
     return StopEvent(result=receipt)
 

@@ -4,7 +4,8 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from tests.simulation.universe import LEASE, Call, Crash, Process, Universe
+from tests.simulation.scheduler import Crash
+from tests.simulation.universe import LEASE, Call, Process, Universe
 from workflow import ExecutionRequest, WaitForEventRequest, WorkflowRunSnapshot, WorkflowStatus
 from workflow.ids import check_run_id
 

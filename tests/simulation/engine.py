@@ -1,4 +1,4 @@
-"""What the engine under exploration does not decide itself: how its locks block, and when leases are renewed.
+"""What the engine under exploration does not decide itself: how its locks and threads wait, and when leases are renewed.
 
 Both are moments at which another thread may come in, so both are given to the scheduler.
 """
@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from typing import Any, cast
 from unittest.mock import patch
 
+import workflow.output
 import workflow.segment
 import workflow.store
-from tests.simulation.scheduler import BatonThreading
+import workflow.stream
+from tests.simulation.threads import BatonThreading
 from tests.simulation.universe import Process, ProcessStore
 from workflow.leases import Renewal
 from workflow.store import RunStore
@@ -43,9 +45,11 @@ def _process_of(store: RunStore) -> Process:
 
 @contextmanager
 def simulated_engine() -> Iterator[None]:
-    """The engine with simulated locks and a scripted renewer, for a block."""
+    """The engine with simulated threads and a scripted renewer, for a block."""
     with (
         patch.object(workflow.store, "threading", BatonThreading()),
+        patch.object(workflow.output, "threading", BatonThreading()),
+        patch.object(workflow.stream, "threading", BatonThreading()),
         patch.object(workflow.segment, "renewer", ScriptedRenewer()),
     ):
         yield

@@ -12,7 +12,7 @@ from tests.simulation.scenario import Finding, Scenario
 from tests.simulation.scheduler import Chooser
 from tests.simulation.universe import Fault, FaultPlan
 
-__all__ = ["Walk", "interleavings", "random_schedule"]
+__all__ = ["Walk", "interleavings", "random_schedule", "replayed"]
 
 
 @dataclass(slots=True)
@@ -102,3 +102,14 @@ def _drawn_fault(dice: random.Random) -> FaultPlan:
         return dice.choice(kinds) if dice.random() < rate else None
 
     return strike
+
+
+def replayed(scenario: Scenario, schedule: str) -> Finding | None:
+    """A walked schedule again, as a finding prints it: the names of those who went on, separated by ``" > "``."""
+    names = iter(schedule.split(" > "))
+
+    def choose(options: Sequence[str], stays: bool) -> int:
+        name = next(names, options[0])
+        return options.index(name) if name in options else 0
+
+    return scenario.play(choose)

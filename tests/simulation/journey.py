@@ -58,7 +58,7 @@ class Rested(Event):
 
 class JourneyState(WorkflowState):
     rounds: int = 0
-    receipts: list[str] = []
+    receipts: tuple[str, ...] = ()
     approval: dict[str, Any] | None = None
     price: int | None = None
     seen: int = 0
@@ -90,7 +90,7 @@ class Collect(Node):
     step_name = "collect"
 
     def __call__(self, event: Round, state: JourneyState, resources: Outside) -> Round | Collected:
-        state.receipts = [*state.receipts, self.memoize("fetch", lambda: resources.world.effect("fetch"))]
+        state.receipts = (*state.receipts, self.memoize("fetch", lambda: resources.world.effect("fetch")))
         state.rounds += 1
         if event.number + 1 == ROUNDS:
             state.set("more", {"rounds": state.rounds})
@@ -106,7 +106,7 @@ def agree(event: Collected, state: JourneyState, resources: Outside) -> Agreed:
     booked = memoize("booked", lambda: _booked(world))
     offer = memoize("offer", lambda: _offer(world))
     sleep_until(COOLED)
-    state.receipts = [*state.receipts, draft, *booked, offer["receipt"]]
+    state.receipts = (*state.receipts, draft, *booked, offer["receipt"])
     state.price = offer["price"]
     return Agreed(price=state.price)
 
@@ -127,7 +127,7 @@ def pay(event: Agreed, state: JourneyState, resources: Outside) -> Paid:
     receipt = memoize("pay", lambda: resources.world.effect("pay"))
     if resources.world.trips("pay"):
         raise Trip("the bank is closed")
-    state.receipts = [*state.receipts, receipt, recall_memo("pay")]
+    state.receipts = (*state.receipts, receipt, recall_memo("pay"))
     state.delete("more")
     return Paid()
 

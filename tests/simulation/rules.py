@@ -66,15 +66,20 @@ def _broken_by_takeover(old: Control, new: Control, second: int) -> Iterator[str
         return
     if new.attempt != old.attempt + 1:
         yield f"attempt {old.attempt} was followed by attempt {new.attempt}"
-    if old.lease_is_live(second):
+    if _lease_is_live(old, second):
         yield f"attempt {new.attempt} began under the live lease of attempt {old.attempt}"
+
+
+def _lease_is_live(control: Control, second: int) -> bool:
+    """Said once more, since the engine's own words for it are under test."""
+    return control.lease_expires_at is not None and control.lease_expires_at > second
 
 
 def broken_by_deletion(old: Control | None, by_owner: bool, second: int) -> Iterator[str]:
     """A deleted partition: its owner completed the run, or somebody discarded one that nobody executed."""
     if old is None:
         yield "a partition without a run was deleted"
-    elif old.status is S.RUNNING and not by_owner and old.lease_is_live(second):
+    elif old.status is S.RUNNING and not by_owner and _lease_is_live(old, second):
         yield f"run {old.run_id} was deleted under its live lease"
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from persistence import UnreachableError
-from tests.simulation.crashes import Definition, uninterrupted
+from tests.simulation.crashes import Definition, driven
 from tests.simulation.driver import Recovery, drive
-from tests.simulation.scheduler import BatonLock, Chooser, Scheduler, Stuck, pause
-from tests.simulation.universe import LEASE, Crash, FaultPlan, Process, Universe, no_faults
+from tests.simulation.scheduler import Chooser, Crash, Scheduler, in_process, pause
+from tests.simulation.universe import LEASE, FaultPlan, Process, Universe, no_faults
 from tests.simulation.world import without_numbers
 from workflow import ExecutionRequest
 from workflow.store import RunStore
@@ -57,7 +57,7 @@ class Finding:
 
     def __str__(self) -> str:
         told = "\n".join(f"  {sentence}" for sentence in self.what)
-        return f"scenario {self.scenario!r} broke:\n{told}\nschedule: {' '.join(self.schedule)}\n" + "\n".join(self.lines)
+        return f"scenario {self.scenario!r} broke:\n{told}\nschedule: {' > '.join(self.schedule)}\n" + "\n".join(self.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,7 @@ class Scenario:
 
     def _live(self, actor: Actor, process: Process) -> None:
         for _ in range(self.restarts + 1):
+            in_process(lambda process=process: process.dead)
             try:
                 actor.script(process)
             except Crash:
@@ -119,7 +120,7 @@ class Scenario:
 
 @lru_cache
 def _reference(define: Definition) -> Universe:
-    return uninterrupted(define, Recovery.RUN)
+    return driven(define, Recovery.RUN)
 
 
 def act(verb: str, request: ExecutionRequest | None = None) -> Script:

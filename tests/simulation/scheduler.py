@@ -9,17 +9,31 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
-__all__ = ["BatonLock", "BatonThreading", "Chooser", "Scheduler", "Stuck", "current_task", "pause"]
+__all__ = ["Chooser", "Crash", "Obstacle", "Scheduler", "Stuck", "current_task", "in_process", "is_simulated", "pause", "spawn"]
 
 MAX_TASKS = 16
 Chooser = Callable[[Sequence[str], bool], int]
 """Given the names of the tasks that could go on, and whether the first of them is the one that runs now: which one does."""
 
 
+class Crash(BaseException):
+    """The death of a process: unwinds its threads."""
+
+
 class Stuck(BaseException):
     """Unwinds the tasks of a schedule in which nobody can go on."""
+
+
+class Obstacle(Protocol):
+    """What a paused task may have to wait for, besides its turn."""
+
+    held: bool
+
+
+def _immortal() -> bool:
+    return False
 
 
 @dataclass(eq=False, slots=True)
@@ -30,31 +44,64 @@ class Task:
     body: Callable[[], None]
     scheduler: "Scheduler"
     turn: threading.Lock = field(default_factory=threading.Lock)
-    waits_for: "BatonLock | None" = None
+    waits_for: Obstacle | None = None
+    is_dead: Callable[[], bool] = _immortal
+    """Whether the process in which it runs has died; then it goes on only to unwind."""
     done: bool = False
     error: BaseException | None = None
 
     @property
     def ready(self) -> bool:
         """Whether it could go on if it had the baton."""
-        return not self.done and (self.waits_for is None or not self.waits_for.held)
+        return not self.done and (self.waits_for is None or not self.waits_for.held or self.is_dead())
 
 
-_current: ContextVar[Task | None] = ContextVar("simulated_task", default=None)
+_own = threading.local()
+_served: ContextVar[Task | None] = ContextVar("simulated_task", default=None)
 _threads = ThreadPoolExecutor(MAX_TASKS, thread_name_prefix="simulated")
 
 
 def current_task() -> str:
     """The name of the task that runs here; empty outside a schedule."""
-    task = _current.get()
+    task = _task()
     return "" if task is None else task.name
 
 
-def pause(waits_for: "BatonLock | None" = None) -> None:
-    """Offer the baton. Returns when it is this task's turn again; at once outside a schedule."""
-    task = _current.get()
+def is_simulated() -> bool:
+    """Whether this thread belongs to a schedule."""
+    return _task() is not None
+
+
+def pause(waits_for: Obstacle | None = None) -> None:
+    """Offer the baton. Returns when it is this task's turn again; at once outside a schedule.
+
+    Raises `Crash` when the process of this task has died, and `Stuck` when nobody can go on.
+    """
+    task = _task()
     if task is not None:
         task.scheduler.offer(task, waits_for)
+        if task.is_dead():
+            raise Crash
+
+
+def in_process(is_dead: Callable[[], bool]) -> None:
+    """From now on this task, and what it spawns, runs in a process that may die."""
+    task = _task()
+    if task is not None:
+        task.is_dead = is_dead
+
+
+def spawn(body: Callable[[], None]) -> None:
+    """Begin another task beside this one, in the same process."""
+    parent = _task()
+    assert parent is not None
+    parent.scheduler.begin(f"{parent.name}+", body, parent.is_dead)
+
+
+def _task() -> Task | None:
+    """The task of this thread; on a thread that serves others, such as a loop's, the task that it serves."""
+    own: Task | None = getattr(_own, "task", None)
+    return own or _served.get()
 
 
 class Scheduler:
@@ -70,21 +117,24 @@ class Scheduler:
 
     def add(self, name: str, body: Callable[[], None]) -> None:
         """A task to run; all begin together, in any order that the chooser likes."""
-        task = Task(name, body, self)
-        task.turn.acquire()
+        self._tasks.append(Task(name, body, self))
+
+    def begin(self, name: str, body: Callable[[], None], is_dead: Callable[[], bool]) -> None:
+        """One more task while the others run already."""
+        task = Task(name, body, self, is_dead=is_dead)
         self._tasks.append(task)
+        self._start(task)
 
     def run(self) -> dict[str, BaseException]:
         """Run all tasks. What those that raised have raised, by their names; `Stuck` for those that could not go on."""
         self._over.acquire()
-        running = [_threads.submit(copy_context().run, self._live, task) for task in self._tasks]
+        for task in self._tasks:
+            self._start(task)
         self.pass_on(None)
         self._over.acquire()
-        for future in running:
-            future.result()
         return {task.name: task.error for task in self._tasks if task.error is not None}
 
-    def offer(self, task: Task, waits_for: "BatonLock | None") -> None:
+    def offer(self, task: Task, waits_for: Obstacle | None) -> None:
         """A task pauses: until its turn comes again, and until the lock that it waits for is free."""
         self._check()
         task.waits_for = waits_for
@@ -128,8 +178,13 @@ class Scheduler:
         if self._stuck:
             raise Stuck
 
+    def _start(self, task: Task) -> None:
+        task.turn.acquire()
+        _threads.submit(copy_context().run, self._live, task)
+
     def _live(self, task: Task) -> None:
-        _current.set(task)
+        _own.task = task
+        _served.set(task)
         task.turn.acquire()
         try:
             self._check()
@@ -137,39 +192,5 @@ class Scheduler:
         except BaseException as error:  # noqa: BLE001 - whatever ends a task is the explorer's to judge
             task.error = error
         task.done = True
+        _own.task = None
         self.pass_on(task)
-
-
-class BatonLock:
-    """A lock for simulated threads: who finds it held passes the baton on instead of blocking a real thread."""
-
-    def __init__(self) -> None:
-        self.held = False
-
-    def acquire(self) -> bool:
-        """Take the lock, after others if need be."""
-        while self.held:
-            if not current_task():
-                raise RuntimeError("this lock is held by a simulated thread: nothing outside the schedule may wait for it")
-            pause(self)
-        self.held = True
-        return True
-
-    def release(self) -> None:
-        """Give it back. Whoever waits goes on when chosen."""
-        self.held = False
-
-    def __enter__(self) -> bool:
-        return self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-
-class BatonThreading:
-    """Stands in for the module `threading` where locks must be simulated; everything else is the real thing."""
-
-    Lock = BatonLock
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(threading, name)

@@ -13,11 +13,11 @@ from typing import Any
 
 from persistence import UnreachableError
 from tests.simulation.ledger import Ledger
-from tests.simulation.scheduler import current_task, pause
+from tests.simulation.scheduler import Crash, current_task, pause
 from tests.simulation.world import World
 from workflow import ManualClock, RefusalReason, Workflow, WorkflowEngine, WorkflowRefusedError, WorkflowState
 
-__all__ = ["ID", "LEASE", "NOON", "Call", "Crash", "Fault", "FaultPlan", "Process", "Trip", "Universe", "no_faults"]
+__all__ = ["ID", "LEASE", "NOON", "Call", "Fault", "FaultPlan", "Process", "Trip", "Universe", "no_faults"]
 
 ID = "w"
 """The workflow id of every simulated run."""
@@ -26,8 +26,8 @@ LEASE = 60
 NOON = dt.datetime(2026, 11, 30, 12, tzinfo=dt.UTC)
 
 
-class Crash(BaseException):
-    """The death of a process."""
+class Trip(Exception):  # noqa: N818 - it trips
+    """A node's own error."""
 
 
 class Fault(enum.Enum):
@@ -187,10 +187,6 @@ class ProcessStore:
         if fault is not None:
             self.process.in_trouble = True
             raise UnreachableError(fault.value)
-
-
-class Trip(Exception):
-    """A node's own error."""
 
 
 def _brief(name: str, args: tuple[Any, ...], result: Any) -> str:

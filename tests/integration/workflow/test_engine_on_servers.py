@@ -39,7 +39,7 @@ class Next(Event):
     pass
 
 
-class Killed(BaseException):  # noqa: N818 - stands for the end of a process
+class Killed(BaseException):
     """Ends a process at one store operation."""
 
 

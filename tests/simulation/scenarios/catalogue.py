@@ -1,10 +1,16 @@
 """All scenarios, by name."""
 
-from tests.simulation.scenarios import answering, ending, fleet, owning, starting
+from tests.simulation.scenarios import answering, ending, fleet, owning, starting, streaming
 
 __all__ = ["CONTENDED", "FLEETS", "SCENARIOS"]
 
-CONTENDED = [*starting.SCENARIOS, *answering.SCENARIOS, *owning.SCENARIOS, *ending.SCENARIOS]
+CONTENDED = [
+    *starting.SCENARIOS,
+    *answering.SCENARIOS,
+    *owning.SCENARIOS,
+    *ending.SCENARIOS,
+    *streaming.SCENARIOS,
+]
 """Short ones, whose interleavings can be walked."""
 FLEETS = fleet.SCENARIOS
 """Long ones, for random schedules."""

@@ -7,7 +7,8 @@ from tests.simulation.desk import desk, errand
 from tests.simulation.driver import RESERVED
 from tests.simulation.scenario import Actor, Scenario, act, renewing, time_passes
 from tests.simulation.scenarios.answering import click, waiting_run
-from tests.simulation.universe import LEASE, Crash, Fault, Process, Trip, Universe
+from tests.simulation.scheduler import Crash
+from tests.simulation.universe import LEASE, Fault, Process, Trip, Universe
 from workflow import ExecutionRequest
 
 __all__ = ["SCENARIOS"]

@@ -222,7 +222,7 @@ def test_c062_a_run_whose_ignition_does_not_fit_is_an_error_and_no_refusal(askin
         ("__ignition", b"\xff", PersistenceError),
         ("__ignition", b"3", PersistenceError),
         ("__checkpoint", b"3", PersistenceError),
-        ("__checkpoint", b'{"set":{}}', PersistenceError),
+        ("__checkpoint", b'{"removed":[]}', PersistenceError),
     ],
 )
 def test_a_corrupt_record_is_an_error_with_its_key_never_absent(asking, store, key, data, error) -> None:

@@ -26,7 +26,7 @@ from workflow import (
 from workflow.control import Control
 from workflow.leases import LeaseRenewer, Renewal
 from workflow.records import Ignition
-from workflow.serializer import JsonSerializer
+from workflow.json_codec import JsonSerializer
 from workflow.store import RunStore
 
 DEADLINE = 10.0
