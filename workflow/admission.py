@@ -34,7 +34,7 @@ class Shown(enum.Enum):
 class Start:
     """What a new run of a definition begins with, and what a continuation of an old one must pass before its claim."""
 
-    event: Event
+    event: Callable[[], Event]
     name: str
     version: str | None
     check: Callable[[RecordedPath], None]
@@ -58,7 +58,7 @@ def record_start(store: RunStore, request: ExecutionRequest, start: Start) -> st
 
 def _ignition(request: ExecutionRequest, start: Start) -> Ignition:
     run_id = request.run_id or new_run_id()
-    return Ignition(run_id, request.event or start.event, start.name, request.tag, start.version)
+    return Ignition(run_id, request.event or start.event(), start.name, request.tag, start.version)
 
 
 def _place(store: RunStore, request: ExecutionRequest, control: Control, ignition: Ignition) -> ExecutionRequest | None:

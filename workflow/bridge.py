@@ -7,16 +7,20 @@ in threads.
 """
 
 import asyncio
+import contextvars
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from workflow.errors import WorkflowError
 
-__all__ = ["DirectHost", "Host", "LoopHost", "drive", "refuse_on_event_loop"]
+__all__ = ["DirectHost", "Host", "LoopHost", "drive", "in_thread", "refuse_on_event_loop"]
 
 T = TypeVar("T")
+MAX_THREADS = 1000
+"""Blocking calls at once. A node whose reader is slow keeps its thread, so this is also how many such nodes a process holds."""
 
 
 class Host(Protocol):
@@ -61,11 +65,11 @@ class LoopHost:
 
     async def blocking(self, call: Callable[[], T]) -> T:
         """See `Host.blocking`."""
-        return await asyncio.to_thread(call)
+        return await in_thread(call)
 
     async def finishing(self, call: Callable[[], T]) -> T:
         """See `Host.finishing`."""
-        running = asyncio.ensure_future(asyncio.to_thread(call))
+        running = asyncio.ensure_future(in_thread(call))
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -75,6 +79,15 @@ class LoopHost:
     async def asynchronous(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """See `Host.asynchronous`."""
         return await call()
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """Run something that blocks in a thread, in a copy of this context.
+
+    Not in the loop's own pool: that one is small, and belongs to the application.
+    """
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(_threads.pool(), context.run, call)
 
 
 def drive(core: Coroutine[Any, Any, T]) -> T:
@@ -116,5 +129,21 @@ class _LoopThread:
         self._loop = None
 
 
+class _Threads:
+    """The threads of all event loops, each made when first needed, and all anew in a forked child."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def pool(self) -> ThreadPoolExecutor:
+        return self._pool
+
+    def forget(self) -> None:
+        """After a fork: the threads are the parent's."""
+        self._pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="workflow")
+
+
 _loop_thread = _LoopThread()
+_threads = _Threads()
 os.register_at_fork(after_in_child=_loop_thread.forget)
+os.register_at_fork(after_in_child=_threads.forget)

@@ -4,7 +4,6 @@ A node is a function or a generator, plain or async. Whatever it is, its step's 
 that runs, so that two streams read in one thread never see each other's.
 """
 
-import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Generator, Sequence
 from dataclasses import dataclass
@@ -98,19 +97,15 @@ class Call:
         result: Event | None = None
         try:
             async for item in generator:
+                if not isinstance(item, Event):
+                    await self.output.put_async(item)
+                    continue
                 if result is not None:
-                    await self._hand_over(result)
-                    result = None
-                if isinstance(item, Event):
-                    result = item
-                else:
-                    await self._hand_over(item)
+                    await self.output.put_async(result)
+                result = item
         finally:
             await generator.aclose()
         return result
-
-    async def _hand_over(self, item: Any) -> None:
-        await asyncio.to_thread(self.output.put, item)
 
     def _check(self, returned: Any) -> None:
         if self.step.suspended_on is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeVar, cast
 
+from workflow.bridge import in_thread
 from workflow.control import AcceptedInput, ActiveInterrupt
 from workflow.errors import WorkflowError
 from workflow.interrupts import InputKind, InterruptRequest, SleepUntilRequest, WaitForEventRequest
@@ -144,7 +145,7 @@ async def amemoize(name: str, async_fn: Callable[[], Awaitable[T]], *, type: Any
         return cast(T, step.store.value(step.key(name)))
     with _closure(name):
         value = await async_fn()
-    await asyncio.to_thread(step.save, name, value)
+    await in_thread(lambda: step.save(name, value))
     return value
 
 

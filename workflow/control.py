@@ -110,7 +110,7 @@ class Control:
         return replace(self, status=WorkflowStatus.COMPLETED, lease_expires_at=None, interrupt=None, pending_steps=())
 
     def cancelled(self, writer: str, lease: int | None) -> Self:
-        """The run was ended from outside. Until the given lease ends, its owner may still be busy."""
+        """The run was ended from outside. It may be deleted when the given lease has ended; without one it is retained."""
         return replace(
             self,
             status=WorkflowStatus.CANCELLED,
@@ -120,6 +120,16 @@ class Control:
             interrupt=None,
             pending_steps=(),
         )
+
+    def is_cancelled(self, run_id: str) -> bool:
+        """Whether this run was ended from outside."""
+        return self.status is WorkflowStatus.CANCELLED and self.run_id == run_id
+
+    @property
+    def is_retained(self) -> bool:
+        """Whether the run has ended and is kept until it is acknowledged."""
+        ended = self.status in (WorkflowStatus.COMPLETED, WorkflowStatus.CANCELLED)
+        return ended and self.lease_expires_at is None
 
     def lease_is_live(self, now: int) -> bool:
         """Whether a worker holds the run at this whole second."""

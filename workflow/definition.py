@@ -256,7 +256,7 @@ class Workflow(Generic[StateT]):
         return cast(tuple[Callable[..., Any], ...], (*self.nodes(), *self._nodes))
 
     def _start(self) -> Start:
-        return Start(self._default_event(), self._name(), self.version, self._check_continuation)
+        return Start(self._default_event, self._name(), self.version, self._check_continuation)
 
     def _check_continuation(self, path: RecordedPath) -> None:
         """Refuse a run that another version of this definition began and this one cannot continue."""

@@ -92,13 +92,16 @@ class WorkflowEngine:
     ) -> bool:
         """End a run wherever it stands, also while it is executed: its owner can write nothing more. False when there is none.
 
-        With ``retain`` the cancelled run stays until acknowledged, or for ``retain_for`` seconds; otherwise it is deleted, at
-        once or, when a worker may still be busy with it, when its lease has ended. Cancelling again changes nothing.
+        With ``retain`` the cancelled run stays until acknowledged, with ``retain_for`` for so many seconds at most; otherwise it
+        is deleted, at once or, when a worker may still be busy with it, by that worker or when its lease has ended. Cancelling
+        again changes nothing.
         """
         store = self._store(workflow_id)
+        retain = retain or retain_for is not None
         while True:
             control = store.load()
-            cancelled = lifecycle.cancel(workflow_id, control, run_id, retain=retain, writer=new_writer())
+            now = int(store.now())
+            cancelled = lifecycle.cancel(workflow_id, control, run_id, now, retain=retain, writer=new_writer())
             if cancelled is None:
                 return control is not None
             busy = control is not None and control.status is WorkflowStatus.RUNNING

@@ -227,11 +227,13 @@ def abandon(workflow_id: str, current: Control | None, run_id: str | None, attem
     return True
 
 
-def cancel(workflow_id: str, current: Control | None, run_id: str | None, *, retain: bool, writer: str) -> Control | None:
+def cancel(
+    workflow_id: str, current: Control | None, run_id: str | None, now: int, *, retain: bool, writer: str
+) -> Control | None:
     """The control that ends a run from outside, or None when there is nothing to do: no run, or cancelled already.
 
     A retained cancellation holds no lease: it stays until acknowledged. Otherwise the last lease is kept until it ends, for
-    until then the run's owner may still be busy.
+    until then the run's owner may still be busy. Of an owner without a lease nothing is known: its run may go at once.
     """
     if current is None and run_id is None:
         return None
@@ -240,7 +242,8 @@ def cancel(workflow_id: str, current: Control | None, run_id: str | None, *, ret
         raise _refused(RefusalReason.COMPLETED, workflow_id, "its run is completed and retained: acknowledge() it instead")
     if control.status is WorkflowStatus.CANCELLED:
         return None
-    return control.cancelled(writer, lease=None if retain else control.lease_expires_at)
+    lease = now if control.lease_expires_at is None else control.lease_expires_at
+    return control.cancelled(writer, lease=None if retain else lease)
 
 
 def acknowledge(workflow_id: str, current: Control | None, run_id: str, now: int) -> None:

@@ -3,21 +3,32 @@
 A slow reader slows the run: a node that has an item to give waits until the one before it has been taken.
 """
 
+import asyncio
 import threading
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["HandOver", "NoOutput", "Output"]
+from workflow.errors import WorkflowError
+
+__all__ = ["STOPPED", "End", "HandOver", "NoOutput", "Output"]
 
 T = TypeVar("T")
+R = TypeVar("R")
+STOPPED = "the consumer stopped before the run settled: run() recovers it"
 
 
 class Output(Protocol):
-    """Takes live items."""
+    """Takes live items. Each way to hand one over raises `WorkflowError` once their reader has gone: the run is failed then."""
 
     def put(self, item: Any) -> None:
         """Hand over one item, waiting for room. Blocks; not for an event loop's thread."""
+        ...
+
+    async def put_async(self, item: Any) -> None:
+        """Hand over one item, awaiting room; no thread is held meanwhile."""
         ...
 
     def put_at_once(self, item: Any) -> None:
@@ -31,62 +42,108 @@ class NoOutput:
     def put(self, item: Any) -> None:
         """See `Output.put`."""
 
+    async def put_async(self, item: Any) -> None:
+        """See `Output.put_async`."""
+
     def put_at_once(self, item: Any) -> None:
         """See `Output.put_at_once`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _End(Generic[T]):
-    result: T | None
-    error: BaseException | None
+class End(Generic[T]):
+    """What comes after the last item: the segment's result, or its error."""
+
+    result: T | None = None
+    error: BaseException | None = None
 
 
 class HandOver(Generic[T]):
-    """Items from a segment's thread to its reader, one at a time, and at the end its result or its error."""
+    """Items from a segment to its reader, one at a time, and at the end its result or its error.
+
+    Either side may be a thread that blocks or a task that awaits.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        self._awaiting: list[asyncio.Future[None]] = []
         self._items: deque[Any] = deque()
-        self._end: _End[T] | None = None
+        self._end: End[T] | None = None
         self._closed = False
 
     def put(self, item: Any) -> None:
-        """See `Output.put`. Once the reader has gone, items are dropped."""
+        """See `Output.put`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or not self._items)
+            self._changed.wait_for(self._has_room)
             self._add(item)
+
+    async def put_async(self, item: Any) -> None:
+        """See `Output.put_async`."""
+        await self._when(self._has_room, lambda: self._add(item))
 
     def put_at_once(self, item: Any) -> None:
         """See `Output.put_at_once`."""
         with self._changed:
             self._add(item)
 
-    def finish(self, result: T | None, error: BaseException | None = None) -> None:
+    def finish(self, end: End[T]) -> None:
         """The segment has ended."""
         with self._changed:
-            self._end = _End(result, error)
-            self._changed.notify_all()
+            self._end = end
+            self._notify()
 
     def close(self) -> None:
         """The reader has gone: let whoever waits go on."""
         with self._changed:
             self._closed = True
             self._items.clear()
-            self._changed.notify_all()
+            self._notify()
 
-    def take(self) -> tuple[bool, Any]:
-        """The next item as (True, item), or (False, result) at the end. Blocks. Raises what the segment raised."""
+    def take(self) -> Any:
+        """The next item, or the `End`. Blocks."""
         with self._changed:
-            self._changed.wait_for(lambda: self._items or self._end)
-            if self._items:
-                self._changed.notify_all()
-                return True, self._items.popleft()
-            end = self._end
-        if end is not None and end.error is not None:
-            raise end.error
-        return False, end and end.result
+            self._changed.wait_for(self._has_news)
+            return self._taken()
+
+    async def take_async(self) -> Any:
+        """`take` for an event loop. A reader that is cancelled here has taken nothing."""
+        return await self._when(self._has_news, self._taken)
+
+    def _has_room(self) -> bool:
+        return self._closed or not self._items
 
     def _add(self, item: Any) -> None:
-        if not self._closed:
-            self._items.append(item)
-            self._changed.notify_all()
+        if self._closed:
+            raise WorkflowError(STOPPED)
+        self._items.append(item)
+        self._notify()
+
+    def _has_news(self) -> bool:
+        return self._closed or bool(self._items) or self._end is not None
+
+    def _taken(self) -> Any:
+        if not self._items:
+            return self._end or End()
+        self._notify()
+        return self._items.popleft()
+
+    async def _when(self, ready: Callable[[], bool], act: Callable[[], R]) -> R:
+        """Act as soon as it is time, in the same breath."""
+        while True:
+            with self._changed:
+                if ready():
+                    return act()
+                change = asyncio.get_running_loop().create_future()
+                self._awaiting.append(change)
+            await change
+
+    def _notify(self) -> None:
+        self._changed.notify_all()
+        awaiting, self._awaiting = self._awaiting, []
+        for change in awaiting:
+            with suppress(RuntimeError):  # its loop has been closed, and nobody awaits it any more
+                change.get_loop().call_soon_threadsafe(_settle, change)
+
+
+def _settle(change: asyncio.Future[None]) -> None:
+    if not change.done():
+        change.set_result(None)

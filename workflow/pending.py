@@ -63,8 +63,11 @@ def answer_request(
     """The fenced answer to what a run waits for. Raises `InputTranslationError` when it waits for nothing."""
     if snapshot is None or snapshot.interrupt is None:
         raise InputTranslationError(f"workflow {workflow_id!r} waits for no answer: there is nothing to submit inputs to")
+    answer = payload if translator is None else translator(payload, snapshot.interrupt)
+    if answer is None:
+        raise InputTranslationError(f"None is no answer to what workflow {workflow_id!r} waits for: submit {{}} for an empty one")
     return ExecutionRequest.resume(
-        payload if translator is None else translator(payload, snapshot.interrupt),
+        answer,
         expected_run_id=snapshot.run_id,
         expected_execution_attempt=snapshot.execution_attempt,
         expected_interrupt_id=snapshot.interrupt.id,

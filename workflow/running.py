@@ -43,8 +43,7 @@ class Running(Generic[StateT]):
 
     def give_up(self, error: BaseException) -> None:
         """Mark the run failed at once, if it is ours and not settled. Its node, if one runs, can write nothing any more."""
-        self.store.fail(error)
-        self.store.close()
+        self.store.close(error)
 
     async def _admit(self, host: Host) -> RecordedPath | Shown:
         try:

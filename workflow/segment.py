@@ -16,7 +16,7 @@ from workflow.bridge import Host
 from workflow.calling import Call
 from workflow.context import StepContext
 from workflow.control import ActiveInterrupt, Control
-from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
+from workflow.errors import WorkflowError
 from workflow.events import Event, StopEvent
 from workflow.graph import Graph, NodeSpec
 from workflow.journal import StateJournal, apply_change, whole_state
@@ -184,11 +184,8 @@ class Segment(Generic[StateT]):
 
     def _end(self, error: BaseException) -> None:
         """The segment ends early: mark the run failed, or clear away a run that was cancelled under it."""
-        cancelled = isinstance(error, WorkflowRefusedError) and error.reason is RefusalReason.CANCELLED
-        if cancelled and not self._plan.retain_completion:
+        if not self._store.fail(error):
             self._store.forget_cancelled()
-        else:
-            self._store.fail(error)
 
     # --- around the path ----------------------------------------------------------------------------------------------------
 

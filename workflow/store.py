@@ -48,6 +48,7 @@ class RunStore:
         self._control: Control | None = None
         self._ignition: Ignition | None = None
         self._displaced = False
+        self._closed = False
         self._ours = False
         self._process = os.getpid()
 
@@ -122,16 +123,19 @@ class RunStore:
         fence = self._encoded(CONTROL, control.to_record())
         index = self._entry(control, ignition, None)
         log = (IGNITIONS_LOG + ignition.name, self.workflow_id.encode())
-        if not self._persistence.initialize_if_absent(self.workflow_id, CONTROL, fence, {IGNITION: first}, index, [log]):
-            return False
-        self._records = {CONTROL: fence, IGNITION: first}
-        self._control, self._ignition = control, ignition
-        self._ours = True
+        with self._lock:
+            self._check_open()
+            if not self._persistence.initialize_if_absent(self.workflow_id, CONTROL, fence, {IGNITION: first}, index, [log]):
+                return False
+            self._records = {CONTROL: fence, IGNITION: first}
+            self._control, self._ignition = control, ignition
+            self._ours = True
         return True
 
     def replace(self, control: Control, *, retain_until: float | None = None) -> bool:
         """Write a control made outside a segment (a claim, a settling). False when the run has changed since it was read."""
         with self._lock:
+            self._check_open()
             self._ours = self._write(control, {}, (), retain_until)
             return self._ours
 
@@ -154,18 +158,15 @@ class RunStore:
             if self._displaced or not self._write(change(self._renewed()), records, delete, retain_until):
                 raise self._displacement(verb)
 
-    def fail(self, error: BaseException) -> None:
-        """Record why the segment ended, if there is one that is still ours and not settled.
+    def fail(self, error: BaseException) -> bool:
+        """Record why the segment ended, if there is one that is still ours and not settled. Whether it was recorded.
 
         Raises nothing: what goes wrong here must not hide the error that is being recorded.
         """
         if self._is_copy():
-            return
-        with suppress(Exception), self._lock:
-            if self._ours and not self._displaced and self.control.status is WorkflowStatus.RUNNING:
-                failure = Failure(type(error).__qualname__, _message(error), self.moment())
-                records = {failure_key(self.control.run_id): failure.to_record()}
-                self._write(self._renewed().failed(), records, (), None)
+            return False
+        with self._lock:
+            return self._fail(error)
 
     def renew(self) -> bool:
         """Extend a lease that is still live. False when it is lost, or when there is nothing to renew."""
@@ -184,22 +185,27 @@ class RunStore:
             return self._persistence.delete_if_unchanged(self.workflow_id, CONTROL, self._records[CONTROL])
 
     def forget_cancelled(self) -> None:
-        """Delete a run that was cancelled while it was ours. Somebody else does it if this cannot."""
+        """Delete a run that was cancelled while it was ours, unless it is retained. Somebody else does it if this cannot."""
         if self._is_copy():
             return
         with suppress(Exception), self._lock:
             held = self._persistence.get(self.workflow_id, CONTROL)
             if held is not None:
                 control = self._decoded_control(held)
-                if control.status is WorkflowStatus.CANCELLED and control.run_id == self.control.run_id:
+                if control.is_cancelled(self.control.run_id) and not control.is_retained:
                     self._persistence.delete_if_unchanged(self.workflow_id, CONTROL, held)
 
-    def close(self) -> None:
-        """Write nothing more: the segment has been settled, or is another process's."""
+    def close(self, error: BaseException | None = None) -> None:
+        """Write nothing more, for good. With an error the run is marked failed first, as by `fail`.
+
+        A call that is about to get hold of a run will not.
+        """
         if self._is_copy():
             return
         with self._lock:
-            self._displaced = True
+            if error is not None:
+                self._fail(error)
+            self._closed = self._displaced = True
 
     def displaced(self, verb: str) -> WorkflowRefusedError:
         """The refusal for a segment whose run is not its own any more."""
@@ -240,6 +246,18 @@ class RunStore:
         self._control = control
         return True
 
+    def _fail(self, error: BaseException) -> bool:
+        with suppress(Exception):
+            if self._ours and not self._displaced and self.control.status is WorkflowStatus.RUNNING:
+                failure = Failure(type(error).__qualname__, _message(error), self.moment())
+                records = {failure_key(self.control.run_id): failure.to_record()}
+                return self._write(self._renewed().failed(), records, (), None)
+        return False
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise WorkflowError(f"workflow {self.workflow_id!r}: whoever made this call has given it up")
+
     def _renewed(self) -> Control:
         running = self.control.status is WorkflowStatus.RUNNING
         return self.control.committed(self.lease() if running else self.control.lease_expires_at)
@@ -261,7 +279,7 @@ class RunStore:
         held = self._persistence.get(self.workflow_id, CONTROL)
         if held is not None:
             control = self._decoded_control(held)
-            if control.status is WorkflowStatus.CANCELLED and control.run_id == self.control.run_id:
+            if control.is_cancelled(self.control.run_id):
                 message = f"workflow {self.workflow_id!r}: cannot {verb}: its run has been cancelled"
                 return WorkflowRefusedError(RefusalReason.CANCELLED, message)
         return stale_attempt(self.workflow_id, verb)

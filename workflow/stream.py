@@ -5,23 +5,28 @@ Nothing happens before the first pull. Whoever stops reading before the run has 
 """
 
 import asyncio
+import atexit
 import contextvars
 import os
+import sys
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
-from workflow.bridge import DirectHost, LoopHost, drive, refuse_on_event_loop
+from workflow.bridge import DirectHost, LoopHost, drive, in_thread, refuse_on_event_loop
 from workflow.errors import WorkflowError
-from workflow.output import HandOver
+from workflow.output import STOPPED, End, HandOver
 from workflow.running import Running
 from workflow.state import WorkflowState
 
 __all__ = ["AsyncEventStream", "EventStream"]
 
 StateT = TypeVar("StateT", bound=WorkflowState)
-_STOPPED = "the consumer stopped before the run settled: run() recovers it"
+DROP_PATIENCE = 1.0
+"""Seconds that dropping a stream waits until its run has been marked failed."""
 
 
 class _Reading(Generic[StateT]):
@@ -42,25 +47,53 @@ class _Reading(Generic[StateT]):
             raise WorkflowError("this stream has not been read to its end: its state is known then")
         return self._state
 
-    def _next(self) -> tuple[bool, Any]:
-        """Take one item; at the end remember the state."""
-        try:
-            more, value = self._hand_over.take()
-        except BaseException:
-            self._over = True
-            raise
-        if not more:
-            self._over, self._state = True, value
-        return more, value
+    def _prepared(self) -> Running[StateT]:
+        self._running = self._prepare()
+        self._process = os.getpid()
+        _open.add(self)
+        return self._running
+
+    @property
+    def _is_copy(self) -> bool:
+        """Whether a forked child has this stream, whose run is the parent's."""
+        return self._running is not None and os.getpid() != self._process
+
+    def _ends(self, taken: Any) -> bool:
+        """Whether this is the end and no item. The state is known then; what the segment raised is raised here."""
+        if not isinstance(taken, End):
+            return False
+        end = cast("End[StateT]", taken)
+        self._over, self._state = True, end.result
+        if end.error is not None:
+            raise end.error
+        return True
 
     def _abandon(self) -> None:
         """End the run that is still being read. In a forked child it is the parent's, and none of ours."""
         over, self._over = self._over, True
-        if over or os.getpid() != self._process:
+        if over or self._is_copy:
             return
         if self._running is not None:
-            self._running.give_up(WorkflowError(_STOPPED))
+            self._running.give_up(WorkflowError(STOPPED))
         self._hand_over.close()
+
+    def _drop(self, patience: float) -> None:
+        """Nobody has this stream any more. It may be collected in any thread, even one that holds the locks needed here."""
+        if self._over or self._running is None or self._is_copy or sys.is_finalizing():
+            return
+        abandoning = threading.Thread(target=self._abandon, name="workflow-dropped-stream", daemon=True)
+        abandoning.start()
+        abandoning.join(patience)
+
+
+_open: "weakref.WeakSet[_Reading[Any]]" = weakref.WeakSet()
+
+
+@atexit.register
+def _abandon_open_streams() -> None:
+    """A program that ends reads no further. Later than here its threads, and what they hold, are gone."""
+    for stream in list(_open):
+        stream._abandon()  # pyright: ignore[reportPrivateUsage]
 
 
 class EventStream(_Reading[StateT]):
@@ -73,10 +106,12 @@ class EventStream(_Reading[StateT]):
         if self._over:
             raise StopIteration
         refuse_on_event_loop("events()", "workflow.aio.events()")
+        if self._is_copy:
+            raise WorkflowError("this stream was opened before a fork: only the parent can read it")
         if self._running is None:
             self._begin()
-        more, item = self._next()
-        if not more:
+        item = self._hand_over.take()
+        if self._ends(item):
             raise StopIteration
         return item
 
@@ -91,13 +126,12 @@ class EventStream(_Reading[StateT]):
         self.close()
 
     def __del__(self) -> None:
-        self._abandon()
+        self._drop(DROP_PATIENCE)
 
     def _begin(self) -> None:
-        self._running = self._prepare()
         work = contextvars.copy_context().run
         # The thread knows nothing of this object, so that dropping the stream ends the run.
-        arguments = (_work, self._running, self._hand_over)
+        arguments = (_work, self._prepared(), self._hand_over)
         threading.Thread(target=work, args=arguments, name="workflow-segment", daemon=True).start()
 
 
@@ -105,9 +139,9 @@ def _work(running: Running[Any], hand_over: HandOver[Any]) -> None:
     try:
         state = drive(running.execute(DirectHost(), hand_over))
     except BaseException as error:  # noqa: BLE001 - it is raised where the items are read
-        hand_over.finish(None, error)
+        hand_over.finish(End(error=error))
     else:
-        hand_over.finish(state)
+        hand_over.finish(End(state))
 
 
 class AsyncEventStream(_Reading[StateT]):
@@ -122,18 +156,15 @@ class AsyncEventStream(_Reading[StateT]):
         if self._over:
             raise StopAsyncIteration
         if self._running is None:
-            self._running = self._prepare()
-            self._task = asyncio.create_task(_work_on_loop(self._running, self._hand_over))
-        more, item = await asyncio.to_thread(self._next)
-        if not more:
+            self._task = asyncio.create_task(_work_on_loop(self._prepared(), self._hand_over))
+        item = await self._hand_over.take_async()
+        if self._ends(item):
             raise StopAsyncIteration
         return item
 
     async def aclose(self) -> None:
         """See `EventStream.close`."""
-        await asyncio.to_thread(self._abandon)
-        if self._task is not None:
-            self._task.cancel()
+        await in_thread(self._abandon)
 
     async def __aenter__(self) -> Self:
         return self
@@ -143,14 +174,24 @@ class AsyncEventStream(_Reading[StateT]):
     ) -> None:
         await self.aclose()
 
+    def __del__(self) -> None:
+        self._drop(0)
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        if self._task is not None and not self._is_copy:
+            with suppress(RuntimeError):  # its loop has been closed, and the task with it
+                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+
 
 async def _work_on_loop(running: Running[Any], hand_over: HandOver[Any]) -> None:
     try:
         state = await running.execute(LoopHost(), hand_over)
     except asyncio.CancelledError:
-        hand_over.finish(None, WorkflowError(_STOPPED))
+        hand_over.finish(End(error=WorkflowError(STOPPED)))
+        hand_over.close()  # a node in a thread may wait for room
         raise
     except BaseException as error:  # noqa: BLE001 - it is raised where the items are read
-        hand_over.finish(None, error)
+        hand_over.finish(End(error=error))
     else:
-        hand_over.finish(state)
+        hand_over.finish(End(state))

@@ -61,8 +61,13 @@ def answer(process: Process, seen: WorkflowRunSnapshot, payload: Any) -> Call:
 
 
 def drive(universe: Universe, recovery: Recovery, *, keep_outcome: bool = False) -> None:
-    """Bring the run to its end, each call in a process of its own. Whoever dies on the way is replaced by the next."""
+    """Bring the run to its end, each call in a process of its own. Whoever dies on the way is replaced by the next.
+
+    Where a rule is broken already, nothing more would be learned.
+    """
     for _ in range(PATIENCE):
+        if universe.ledger.violations:
+            return
         process = universe.process()
         try:
             if _drive_on(process, recovery, keep_outcome):

@@ -15,18 +15,25 @@ class BatonLock:
 
     def __init__(self) -> None:
         self.held = False
+        self._wanted = 0
 
     def acquire(self) -> bool:
         """Take the lock, after others if need be."""
         while self.held:
             _require_schedule()
-            pause(self)
+            self._wanted += 1
+            try:
+                pause(self)
+            finally:
+                self._wanted -= 1
         self.held = True
         return True
 
     def release(self) -> None:
-        """Give it back. Whoever waits goes on when chosen."""
+        """Give it back. Whoever waits may take it at once: else a task that pauses only inside the lock would keep it."""
         self.held = False
+        if self._wanted:
+            pause()
 
     def __enter__(self) -> bool:
         return self.acquire()

@@ -32,6 +32,8 @@ from workflow import (
 
 PATIENCE = 10.0
 """Seconds after which a thread that has not come fails its test."""
+A_MOMENT = 0.05
+"""Seconds in which something that must not happen would have happened."""
 
 
 class Numbered(Event):
@@ -409,12 +411,14 @@ def test_a_caller_that_is_cancelled_while_the_store_is_asked_leaves_no_run_that_
     async def main() -> None:
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(define(begin, end).aio.run())
-        cancelled = threading.Event()
+        cancelled, gone = threading.Event(), threading.Event()
+        task.add_done_callback(lambda _: gone.set())
 
         def cancel(made: Any) -> None:
             if made.name == call and not cancelled.is_set():
                 loop.call_soon_threadsafe(lambda: (task.cancel(), cancelled.set()))
                 assert cancelled.wait(PATIENCE)
+                assert not gone.wait(A_MOMENT), "the caller did not wait for the store"
 
         store.before = cancel
         with pytest.raises(asyncio.CancelledError):
@@ -436,12 +440,14 @@ def test_a_caller_that_is_cancelled_while_the_run_settles_does_not_unsettle_it(d
     async def main() -> None:
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(define(work, retain_completion=True).aio.run())
-        cancelled = threading.Event()
+        cancelled, gone = threading.Event(), threading.Event()
+        task.add_done_callback(lambda _: gone.set())
 
         def cancel(made: Any) -> None:
             if made.name == "write_if_unchanged":
                 loop.call_soon_threadsafe(lambda: (task.cancel(), cancelled.set()))
                 assert cancelled.wait(PATIENCE)
+                assert not gone.wait(A_MOMENT), "the caller did not wait for the store"
 
         store.before = cancel
         with pytest.raises(asyncio.CancelledError):

@@ -282,13 +282,13 @@ def test_without_renewal_only_steps_extend_the_lease(memory) -> None:
     assert len(memory.calls) == 2
 
 
-@pytest.mark.parametrize("ending", ["exit", "return", "raise"])
+@pytest.mark.parametrize("ending", ["exit", "go on", "complete", "raise"])
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_c113_a_forked_child_can_neither_renew_nor_settle_nor_continue_the_run(tmp_path, ending) -> None:
     """The child shares a file, so that what it writes would be seen; whatever it does, the parent's run goes on."""
     memory = SharedStore(tmp_path)
 
-    def fork(event: StartEvent, state: WorkflowState) -> Next:
+    def fork(event: StartEvent, state: WorkflowState) -> Next | StopEvent:
         child = os.fork()
         if child == 0:
             state["child"] = True
@@ -297,7 +297,7 @@ def test_c113_a_forked_child_can_neither_renew_nor_settle_nor_continue_the_run(t
                 os._exit(0 if renewing() == [] else 1)
             if ending == "raise":
                 raise SystemExit(0)
-            return Next()
+            return StopEvent() if ending == "complete" else Next()
         assert os.waitpid(child, 0)[1] == 0
         return Next()
 
