@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-inp
 COMPILE := $(BIN)/uv pip compile --quiet pyproject.toml --generate-hashes --no-emit-index-url --universal \
            --python-version 3.11 --no-annotate --no-header
 
-.PHONY: brief up test test-fast check static format lint types layers compose lock bench clean
+.PHONY: brief up test test-fast check static format lint types layers compose lock explore bench clean
 
 brief: $(VENV)/.runtime  ## write today's briefing
 	@$(BIN)/jarvis brief
@@ -46,6 +46,9 @@ lock: $(VENV)/.dev  ## pin what pyproject.toml asks for, with hashes
 	$(PIP) uv
 	$(COMPILE) --upgrade --group build -o requirements/runtime.lock
 	$(COMPILE) --upgrade --group dev -o requirements/dev.lock
+
+explore: $(VENV)/.dev  ## at least 20,000 schedules of crashes, lost replies and contenders
+	EXPLORE_SCHEDULES=20000 $(BIN)/python -m pytest -n 2 --dist worksteal --timeout 7200 tests/simulation
 
 bench: $(VENV)/.dev  ## figures, as ratios against the raw server
 	$(BIN)/python -m benchmarks

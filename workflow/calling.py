@@ -45,6 +45,7 @@ class Call:
                 returned = await self._node(given)
                 self._check(returned)
                 await self._after(returned)
+                self._check_suspension()
         except Suspension:
             return None
         return returned
@@ -107,10 +108,13 @@ class Call:
             await generator.aclose()
         return result
 
-    def _check(self, returned: Any) -> None:
+    def _check_suspension(self) -> None:
         if self.step.suspended_on is not None:
             raise WorkflowError(
                 f"node {self.spec.step_name!r} swallowed its own suspension: an `except:` around a wait must let it pass"
             )
+
+    def _check(self, returned: Any) -> None:
+        self._check_suspension()
         if not isinstance(returned, Event):
             raise GraphError(f"node {self.spec.step_name!r} returned {type(returned).__qualname__}: it must return an event")

@@ -125,12 +125,6 @@ class Control:
         """Whether this run was ended from outside."""
         return self.status is WorkflowStatus.CANCELLED and self.run_id == run_id
 
-    @property
-    def is_retained(self) -> bool:
-        """Whether the run has ended and is kept until it is acknowledged."""
-        ended = self.status in (WorkflowStatus.COMPLETED, WorkflowStatus.CANCELLED)
-        return ended and self.lease_expires_at is None
-
     def lease_is_live(self, now: int) -> bool:
         """Whether a worker holds the run at this whole second."""
         return self.lease_expires_at is not None and self.lease_expires_at > now

@@ -92,9 +92,9 @@ class WorkflowEngine:
     ) -> bool:
         """End a run wherever it stands, also while it is executed: its owner can write nothing more. False when there is none.
 
-        With ``retain`` the cancelled run stays until acknowledged, with ``retain_for`` for so many seconds at most; otherwise it
-        is deleted, at once or, when a worker may still be busy with it, by that worker or when its lease has ended. Cancelling
-        again changes nothing.
+        With ``retain`` the cancelled run stays until acknowledged, with ``retain_for`` for so many seconds at most. Otherwise
+        it is deleted: at once, or when a worker may still be busy with it, by that worker or when its lease has ended.
+        Cancelling again changes nothing.
         """
         store = self._store(workflow_id)
         retain = retain or retain_for is not None

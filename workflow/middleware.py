@@ -41,7 +41,7 @@ def check_middleware(given: Iterable[MiddlewareLike]) -> tuple[MiddlewareLike, .
         target, middleware = entry if isinstance(entry, tuple) else (Node, entry)
         if not isinstance(cast(object, middleware), Middleware):
             raise GraphError(f"{middleware!r} is no middleware: hand in an instance of a Middleware subclass")
-        if not (isinstance(target, type) or inspect.isroutine(target)):
+        if not _may_be_node(target):
             raise GraphError(f"middleware for {target!r}: name a node class or a node function")
     return entries
 
@@ -51,6 +51,13 @@ def middleware_of(node: Callable[..., Any], entries: Sequence[MiddlewareLike]) -
     everywhere = [entry for entry in entries if isinstance(entry, Middleware)]
     targeted = [entry[1] for entry in entries if isinstance(entry, tuple) and _is_meant(node, entry[0])]
     return (*everywhere, *targeted)
+
+
+def _may_be_node(target: Any) -> bool:
+    """Whether this is a node function, or a class of which there can be nodes."""
+    if not isinstance(target, type):
+        return inspect.isroutine(target)
+    return issubclass(target, Node) or any("__call__" in vars(base) for base in target.__mro__)
 
 
 def _is_meant(node: Callable[..., Any], target: Any) -> bool:

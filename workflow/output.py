@@ -122,7 +122,7 @@ class HandOver(Generic[T]):
 
     def _taken(self) -> Any:
         if not self._items:
-            return self._end or End()
+            return End[T]() if self._end is None else self._end
         self._notify()
         return self._items.popleft()
 

@@ -65,7 +65,9 @@ def answer_request(
         raise InputTranslationError(f"workflow {workflow_id!r} waits for no answer: there is nothing to submit inputs to")
     answer = payload if translator is None else translator(payload, snapshot.interrupt)
     if answer is None:
-        raise InputTranslationError(f"None is no answer to what workflow {workflow_id!r} waits for: submit {{}} for an empty one")
+        raise InputTranslationError(
+            f"workflow {workflow_id!r} waits for an answer, and None is none: submit {{}} for an empty one"
+        )
     return ExecutionRequest.resume(
         answer,
         expected_run_id=snapshot.run_id,

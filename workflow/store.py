@@ -192,7 +192,8 @@ class RunStore:
             held = self._persistence.get(self.workflow_id, CONTROL)
             if held is not None:
                 control = self._decoded_control(held)
-                if control.is_cancelled(self.control.run_id) and not control.is_retained:
+                # Without a lease it is retained.
+                if control.is_cancelled(self.control.run_id) and control.lease_expires_at is not None:
                     self._persistence.delete_if_unchanged(self.workflow_id, CONTROL, held)
 
     def close(self, error: BaseException | None = None) -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from unittest.mock import patch
 
 import workflow.output
+import workflow.path
 import workflow.segment
 import workflow.store
 import workflow.stream
@@ -17,7 +18,7 @@ from tests.simulation.universe import Process, ProcessStore
 from workflow.leases import Renewal
 from workflow.store import RunStore
 
-__all__ = ["simulated_engine"]
+__all__ = ["folding", "simulated_engine"]
 
 
 class ScriptedRenewer:
@@ -52,4 +53,11 @@ def simulated_engine() -> Iterator[None]:
         patch.object(workflow.stream, "threading", BatonThreading()),
         patch.object(workflow.segment, "renewer", ScriptedRenewer()),
     ):
+        yield
+
+
+@contextmanager
+def folding(after: int) -> Iterator[None]:
+    """The engine folding settled steps already after so few, for a block. As many records are removed by one write at most."""
+    with patch.object(workflow.path, "FOLD_AFTER", after):
         yield

@@ -9,7 +9,7 @@ from typing import Any
 from persistence import IndexEntry
 from workflow import JsonSerializer, WorkflowStatus
 from workflow.control import ActiveInterrupt, Control
-from workflow.records import CONTROL, IGNITION, answer_name, memo_key
+from workflow.records import CONTROL, IGNITION, Base, answer_name, memo_key
 
 __all__ = [
     "broken_by_deletion",
@@ -30,7 +30,7 @@ ENDED = {S.COMPLETED, S.CANCELLED}
 REWRITTEN = ("/__checkpoint", "/__failure", "/__outcome", "/__base")
 """Ends of the keys of a run's records that may be written more than once."""
 BASE = "/__base"
-"""The record into which settled steps are folded; its write may remove them."""
+"""The record into which settled steps are folded; their own records may go then."""
 
 _codec = JsonSerializer()
 
@@ -85,16 +85,24 @@ def broken_by_deletion(old: Control | None, by_owner: bool, second: int) -> Iter
 
 def broken_in_records(new: Control, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[str]:
     """Records are written once; they go only with their partition, or into a base record."""
-    base = new.run_id + BASE
-    folded = after.get(base) != before.get(base)
     for key in before.keys() - {CONTROL}:
-        if key not in after and not folded:
+        if key not in after and not _is_folded(new, key, after):
             yield f"the record {key} was removed without being folded"
         elif key in after and after[key] != before[key] and not key.endswith(REWRITTEN):
             yield f"the record {key} was changed"
     strangers = [key for key in after if key not in (CONTROL, IGNITION) and not key.startswith(f"{new.run_id}/")]
     if strangers:
         yield f"the partition of run {new.run_id} holds {strangers}"
+
+
+def _is_folded(new: Control, key: str, after: Mapping[str, bytes]) -> bool:
+    """Whether the step that a record belongs to is folded into the run's base record."""
+    data = after.get(new.run_id + BASE)
+    _, _, number = key.partition("::")[0].rpartition("-")
+    if data is None or not number.isdecimal():
+        return False
+    record: Any = _codec.loads(data)
+    return int(number) < Base.from_record(record).following
 
 
 def newly_accepted(old: Control | None, new: Control) -> ActiveInterrupt | None:
@@ -123,9 +131,10 @@ def _interruption_of(old: Control | None, new: Control) -> ActiveInterrupt | Non
 
 
 def _is_recorded(new: Control, held: ActiveInterrupt, after: Mapping[str, bytes]) -> bool:
-    data = after.get(memo_key(new.run_id, held.step_id, answer_name(held.wait)))
+    key = memo_key(new.run_id, held.step_id, answer_name(held.wait))
+    data = after.get(key)
     if data is None:
-        return new.run_id + BASE in after
+        return _is_folded(new, key, after)
     record: Any = _codec.loads(data)
     return held.input is not None and record["payload"] == held.input.payload
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulation import seeds
+from tests.simulation.engine import folding
 from tests.simulation.explore import interleavings, random_schedule, replayed
 from tests.simulation.scenario import Scenario
 from tests.simulation.scenarios.catalogue import CONTENDED, FLEETS, SCENARIOS
@@ -33,6 +34,14 @@ def test_no_random_schedule_with_faults_breaks_a_rule(scenario: Scenario, effort
 @pytest.mark.parametrize("scenario", [pytest.param(scenario, id=scenario.name) for scenario in FLEETS])
 def test_no_random_schedule_of_a_fleet_breaks_a_rule(scenario: Scenario, effort: Any, explored: Callable[[int], None]) -> None:
     play_seeds(scenario, effort.share(of=len(SCENARIOS), short=15), explored)
+
+
+@pytest.mark.parametrize("scenario", [pytest.param(scenario, id=scenario.name) for scenario in FLEETS])
+def test_no_random_schedule_of_a_fleet_breaks_a_rule_while_steps_are_folded(
+    scenario: Scenario, effort: Any, explored: Callable[[int], None]
+) -> None:
+    with folding(2):
+        play_seeds(scenario, effort.share(of=2 * len(SCENARIOS), short=10), explored)
 
 
 def play_seeds(scenario: Scenario, count: int, explored: Callable[[int], None]) -> None:

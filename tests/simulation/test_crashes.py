@@ -9,6 +9,7 @@ import pytest
 
 from tests.simulation.crashes import Definition, driven, verdict
 from tests.simulation.driver import Recovery
+from tests.simulation.engine import folding
 from tests.simulation.journey import journey
 from tests.simulation.universe import Fault, Universe
 
@@ -37,6 +38,18 @@ def test_a_fault_at_any_operation_changes_neither_the_end_nor_a_recorded_effect(
     for number in range(expected.operations):
         check(driven(define, recovery, {number: fault}), expected)
     explored(expected.operations)
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_fault_at_any_operation_of_a_run_that_folds_its_steps_changes_nothing(
+    after: int, explored: Callable[[int], None]
+) -> None:
+    expected = driven(kept, Recovery.RESUME)
+    with folding(after):
+        operations = driven(kept, Recovery.RESUME).operations
+        for number in range(operations):
+            check(driven(kept, Recovery.RESUME, {number: Fault.CRASH_AFTER}), expected)
+    explored(operations)
 
 
 @pytest.mark.parametrize(("define", "recovery"), WAYS)

@@ -1,6 +1,6 @@
 """All scenarios, by name."""
 
-from tests.simulation.scenarios import answering, ending, fleet, owning, starting, streaming
+from tests.simulation.scenarios import answering, asynchronous, ending, fleet, owning, starting, streaming
 
 __all__ = ["CONTENDED", "FLEETS", "SCENARIOS"]
 
@@ -10,6 +10,7 @@ CONTENDED = [
     *owning.SCENARIOS,
     *ending.SCENARIOS,
     *streaming.SCENARIOS,
+    *asynchronous.SCENARIOS,
 ]
 """Short ones, whose interleavings can be walked."""
 FLEETS = fleet.SCENARIOS

@@ -29,7 +29,7 @@ SCENARIOS = [
     Scenario(
         "a renewed owner and a takeover",
         partial(errand),
-        (Actor("a", run), renewing("a"), Actor("b", resume), time_passes(2, LEASE / 2 + 1)),
+        (Actor("a", run), renewing("a", 2), Actor("b", resume), time_passes(2, LEASE / 2 + 1)),
     ),
     Scenario("two recoveries of a failure", partial(errand), (Actor("a", run), Actor("b", resume)), failed_run),
     Scenario(
