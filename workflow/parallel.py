@@ -12,7 +12,7 @@ __all__ = ["ParallelEvent"]
 
 
 class ParallelEvent(Event):
-    """Subclass it, return it from the forking node with the event that starts each branch, and handle it in the joining node.
+    """Subclass it, return it from the forking node with the event that starts each branch, and handle it in the join.
 
     Each branch runs until its `StopEvent`, on a copy of the state that the fork left. The join gets the results here. A subclass
     may declare its branches in ``declared_branches``, name to event class: pictures show them, and other ones are refused.

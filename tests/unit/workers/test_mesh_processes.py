@@ -12,7 +12,7 @@ from workers.settings import Settings
 
 @pytest.fixture
 def settings():
-    return Settings(redis_url="redis://:secret@db.example:6379/0", home=Path("elsewhere"))
+    return Settings(redis_url="redis://:hunter2@db.example:6379/0", home=Path("elsewhere"))
 
 
 def test_a_mesh_is_worker_beat_sweeper_and_consumers(settings, tmp_path):
@@ -25,9 +25,9 @@ def test_a_mesh_is_worker_beat_sweeper_and_consumers(settings, tmp_path):
 
 def test_no_secret_stands_in_a_command_line(settings, tmp_path):
     for spec in mesh_processes(settings, tmp_path):
-        assert "secret" not in " ".join(spec.argv)
-        assert spec.env["JARVIS_REDIS_URL"] == "redis://:secret@db.example:6379/0"
-        assert spec.env["JARVIS_BROKER_URL"] == "redis://:secret@db.example:6379/1"
+        assert "hunter2" not in " ".join(spec.argv)
+        assert spec.env["JARVIS_REDIS_URL"] == "redis://:hunter2@db.example:6379/0"
+        assert spec.env["JARVIS_BROKER_URL"] == "redis://:hunter2@db.example:6379/1"
 
 
 def test_paths_are_absolute_since_processes_run_in_the_home_folder(settings, tmp_path):
