@@ -7,7 +7,7 @@ done twice, and must stand that.
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -99,22 +99,24 @@ def at_address(settings: Settings, address: ServerAddress) -> Settings:
 @contextmanager
 def _joined(settings: Settings) -> Generator[Joined]:
     home = settings.home.absolute()
-    if settings.redis_url is not None:
-        yield from _closing(Joined(settings, home))
-    elif running := _await_server(home):
-        host, address = running
-        yield from _closing(Joined(at_address(settings, address), home, host=host))
-    else:
-        with Supervisor(home, say=say) as supervisor:
-            address = start_server(supervisor)
-            yield from _closing(Joined(at_address(settings, address), home, supervisor))
-
-
-def _closing(mesh: Joined) -> Generator[Joined]:
-    try:
+    with ExitStack() as leaving:
+        mesh = Joined(settings, home) if settings.redis_url is not None else _private(settings, home, leaving)
+        leaving.callback(mesh.close)
         yield mesh
-    finally:
-        mesh.close()
+
+
+def _private(settings: Settings, home: Path, leaving: ExitStack) -> Joined:
+    """The mesh of the home folder's owner, or with this process as the owner until ``leaving``."""
+    while (running := _await_server(home)) is None:
+        try:
+            supervisor = leaving.enter_context(Supervisor(home, say=say))
+        except FolderInUseError as refused:
+            if refused.pid is None:
+                raise
+            continue  # somebody else was faster, and is starting its server now
+        return Joined(at_address(settings, start_server(supervisor)), home, supervisor)
+    host, address = running
+    return Joined(at_address(settings, address), home, host=host)
 
 
 def _await_server(home: Path) -> tuple[int, ServerAddress] | None:

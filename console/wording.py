@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from console.errors import MisuseError
 
-__all__ = ["age", "moment", "parse_date", "parse_since", "shown_path"]
+__all__ = ["age", "moment", "next_briefing_line", "parse_date", "parse_since", "shown_path"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -41,6 +41,13 @@ def age(seconds: float) -> str:
     whole = max(0, int(seconds))
     unit = next((unit for unit in reversed(_UNITS) if whole >= _UNITS[unit]), "s")
     return f"{whole // _UNITS[unit]} {unit}"
+
+
+def next_briefing_line(at: dt.time, zone: ZoneInfo, now: dt.datetime) -> str:
+    """When the next briefing is due, with the zone."""
+    from workers.upcoming import next_briefing
+
+    return f"next briefing: {next_briefing(at, zone, now):%A %Y-%m-%d %H:%M} ({zone.key})"
 
 
 def shown_path(path: Path, here: Path) -> str:

@@ -3,10 +3,11 @@
 import datetime as dt
 import threading
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from console.joining import Joined
 from console.output import say
+from workers.errors import FolderInUseError
 from workers.processes import Supervisor, owner_of
 
 __all__ = ["hands", "heard_lately"]
@@ -22,20 +23,11 @@ def hands(mesh: Joined) -> Generator[Joined]:
 
     Gives the mesh with whatever has to be tended while it is waited for.
     """
-    if mesh.supervisor is not None:
-        with _at_work(mesh, mesh.supervisor):
-            yield mesh
-    elif mesh.host is not None or _has_workers(mesh):
-        yield mesh
-    else:
-        say(f"no worker was heard on this server within the last {HEARD_WITHIN:.0f} s: starting one for this call")
-        with Supervisor(mesh.home, say=say) as supervisor:
-            own = Joined(mesh.settings, mesh.home, supervisor)
-            try:
-                with _at_work(own, supervisor):
-                    yield own
-            finally:
-                own.close()
+    with ExitStack() as leaving:
+        working = mesh if mesh.supervisor is not None or _has_workers(mesh) else _owning(mesh, leaving)
+        if working.supervisor is not None:
+            leaving.enter_context(_at_work(working, working.supervisor))
+        yield working
 
 
 def heard_lately(seen: Mapping[str, dt.datetime], now: dt.datetime) -> list[str]:
@@ -46,9 +38,24 @@ def heard_lately(seen: Mapping[str, dt.datetime], now: dt.datetime) -> list[str]
 
 
 def _has_workers(mesh: Joined) -> bool:
-    """Whether somebody works on a server that was configured. Whoever owns our home folder has brought a worker."""
-    seen = mesh.client.runtime.heartbeats.all()
-    return owner_of(mesh.home) is not None or bool(heard_lately(seen, dt.datetime.now(dt.UTC)))
+    """Whether somebody else works. Whoever owns our home folder has brought a worker, or ends soon."""
+    if mesh.host is not None or owner_of(mesh.home) is not None:
+        return True
+    return bool(heard_lately(mesh.client.runtime.heartbeats.all(), dt.datetime.now(dt.UTC)))
+
+
+def _owning(mesh: Joined, leaving: ExitStack) -> Joined:
+    """The mesh on a configured server, with this process as the owner of the home folder until ``leaving``."""
+    say(f"no worker was heard on this server within the last {HEARD_WITHIN:.0f} s: starting one for this call")
+    try:
+        supervisor = leaving.enter_context(Supervisor(mesh.home, say=say))
+    except FolderInUseError as refused:
+        if refused.pid is None:
+            raise
+        return mesh  # somebody else was faster, and is starting its worker now
+    owning = Joined(mesh.settings, mesh.home, supervisor)
+    leaving.callback(owning.close)
+    return owning
 
 
 @contextmanager

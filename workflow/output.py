@@ -9,13 +9,12 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from workflow.errors import WorkflowError
 
 __all__ = ["STOPPED", "End", "HandOver", "NoOutput", "Output"]
 
-T = TypeVar("T")
 R = TypeVar("R")
 STOPPED = "the consumer stopped before the run settled: run() recovers it"
 
@@ -50,14 +49,14 @@ class NoOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class End(Generic[T]):
+class End:
     """What comes after the last item: the segment's result, or its error."""
 
-    result: T | None = None
+    result: Any = None
     error: BaseException | None = None
 
 
-class HandOver(Generic[T]):
+class HandOver:
     """Items from a segment to its reader, one at a time, and at the end its result or its error.
 
     Either side may be a thread that blocks or a task that awaits.
@@ -67,7 +66,7 @@ class HandOver(Generic[T]):
         self._changed = threading.Condition()
         self._awaiting: list[asyncio.Future[None]] = []
         self._items: deque[Any] = deque()
-        self._end: End[T] | None = None
+        self._end: End | None = None
         self._closed = False
 
     def put(self, item: Any) -> None:
@@ -85,10 +84,10 @@ class HandOver(Generic[T]):
         with self._changed:
             self._add(item)
 
-    def finish(self, end: End[T]) -> None:
-        """The segment has ended."""
+    def finish(self, end: End) -> None:
+        """The segment has ended. Nobody is told once the reader has gone."""
         with self._changed:
-            self._end = end
+            self._end = self._end or end
             self._notify()
 
     def close(self) -> None:
@@ -96,6 +95,7 @@ class HandOver(Generic[T]):
         with self._changed:
             self._closed = True
             self._items.clear()
+            self._end = self._end or End()
             self._notify()
 
     def take(self) -> Any:
@@ -118,11 +118,11 @@ class HandOver(Generic[T]):
         self._notify()
 
     def _has_news(self) -> bool:
-        return self._closed or bool(self._items) or self._end is not None
+        return bool(self._items) or self._end is not None
 
     def _taken(self) -> Any:
         if not self._items:
-            return End[T]() if self._end is None else self._end
+            return self._end
         self._notify()
         return self._items.popleft()
 

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar
 
 from workflow.bridge import DirectHost, LoopHost, drive, in_thread, refuse_on_event_loop
 from workflow.errors import WorkflowError
@@ -34,7 +34,7 @@ class _Reading(Generic[StateT]):
 
     def __init__(self, prepare: Callable[[], Running[StateT]]) -> None:
         self._prepare = prepare
-        self._hand_over: HandOver[StateT] = HandOver()
+        self._hand_over: HandOver = HandOver()
         self._running: Running[StateT] | None = None
         self._state: StateT | None = None
         self._over = False
@@ -62,10 +62,9 @@ class _Reading(Generic[StateT]):
         """Whether this is the end and no item. The state is known then; what the segment raised is raised here."""
         if not isinstance(taken, End):
             return False
-        end = cast("End[StateT]", taken)
-        self._over, self._state = True, end.result
-        if end.error is not None:
-            raise end.error
+        self._over, self._state = True, taken.result
+        if taken.error is not None:
+            raise taken.error
         return True
 
     def _abandon(self) -> None:
@@ -135,7 +134,7 @@ class EventStream(_Reading[StateT]):
         threading.Thread(target=work, args=arguments, name="workflow-segment", daemon=True).start()
 
 
-def _work(running: Running[Any], hand_over: HandOver[Any]) -> None:
+def _work(running: Running[Any], hand_over: HandOver) -> None:
     try:
         state = drive(running.execute(DirectHost(), hand_over))
     except BaseException as error:  # noqa: BLE001 - it is raised where the items are read
@@ -184,7 +183,7 @@ class AsyncEventStream(_Reading[StateT]):
                 self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
 
-async def _work_on_loop(running: Running[Any], hand_over: HandOver[Any]) -> None:
+async def _work_on_loop(running: Running[Any], hand_over: HandOver) -> None:
     try:
         state = await running.execute(LoopHost(), hand_over)
     except asyncio.CancelledError:

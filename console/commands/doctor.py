@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from console.output import show, show_json
+from console.wording import next_briefing_line
 
 if TYPE_CHECKING:
     from console.health.findings import Finding
@@ -39,21 +40,21 @@ def lines_of(findings: Iterable["Finding"]) -> list[str]:
 
 
 def _findings(settings: "Settings") -> Iterator["Finding"]:
-    from console.commands.up import next_line
     from console.health.findings import Finding, State
     from console.joining import at_address, running_server
 
     yield Finding("settings", State.OK, str(settings.config))
     running = running_server(settings.home.absolute()) if settings.redis_url is None else None
     if settings.redis_url is None and running is None:
-        from console.health.asking import examine_without_server
+        from console.health.examining import examine_without_server
 
         yield examine_without_server()
     else:
-        from console.health.asking import examine
+        from console.health.examining import examine
 
         yield from examine(settings if running is None else at_address(settings, running[1]))
-    yield Finding("schedule", State.OK, next_line(settings, dt.datetime.now(dt.UTC)))
+    upcoming = next_briefing_line(settings.schedule.briefing, settings.mesh.operator.tzinfo, dt.datetime.now(dt.UTC))
+    yield Finding("schedule", State.OK, upcoming)
 
 
 def _as_json(finding: "Finding") -> dict[str, Any]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from console.following import LogFollower
 from console.log_lines import json_line, readable_line
 from console.output import is_terminal, put_words, say
-from console.wording import shown_path
+from console.wording import next_briefing_line, shown_path
 
 if TYPE_CHECKING:
     from workers.processes import Supervisor
     from workers.settings import Settings
 
-__all__ = ["next_line", "up"]
+__all__ = ["up"]
 
 
 def up() -> None:
@@ -38,18 +38,10 @@ def up() -> None:
     say("stopped; what was under way goes on at the next start")
 
 
-def next_line(settings: "Settings", now: dt.datetime) -> str:
-    """When the next briefing is due, with the zone."""
-    from workers.upcoming import next_briefing
-
-    due = next_briefing(settings.schedule.briefing, settings.mesh.operator.tzinfo, now)
-    return f"next briefing: {due:%A %Y-%m-%d %H:%M} ({settings.mesh.operator.zone})"
-
-
 def _with_server(settings: "Settings", supervisor: "Supervisor", logs: LogFollower) -> "Settings":
     """The settings with the server that the mesh stands on: the configured one, which must answer, or a private one."""
     if settings.redis_url is not None:
-        from console.health.asking import server_link
+        from console.health.examining import server_link
 
         link = server_link(settings)
         link.run(lambda client: client.ping())
@@ -72,7 +64,7 @@ def _start(settings: "Settings", supervisor: "Supervisor", logs: LogFollower) ->
         logs.add(spec.role, supervisor.log_path(spec.role))
         supervisor.start(spec)
     say(f"running: {', '.join(spec.role for spec in specs)}; logs in {_short(supervisor.folder / 'logs')}; Ctrl-C stops all")
-    say(next_line(settings, dt.datetime.now(dt.UTC)))
+    say(next_briefing_line(settings.schedule.briefing, settings.mesh.operator.tzinfo, dt.datetime.now(dt.UTC)))
 
 
 def _put_new(logs: LogFollower, settings: "Settings") -> bool:

@@ -1,1 +1,1 @@
-"""What `jarvis doctor` looks at and how it judges: `findings` are the rules, pure; `asking` only reads, and changes nothing."""
+"""What `jarvis doctor` looks at: `findings` are the rules by which it judges, pure; `examining` only reads."""

@@ -1,4 +1,9 @@
-"""How far the exploration goes, and what it has gone through.
+"""The explorer: the engine under every fault and every order of events, without chance and without waiting.
+
+In order of reading: `scheduler` (one baton for many threads) and `threads` (locks that pass it on), `universe` (processes that
+reach one store and may die), `rules` and `ledger` (what must hold between any two commits), `world` (effects outside),
+`journey` and `desk` (workflows), `driver` (whoever brings a run to its end), `crashes`, `scenario` and `explore` (ways to go
+through it all), `scenarios/` (who contends; how to add one stands in `scenario`), `seeds` (what ever broke).
 
 ``EXPLORE_SCHEDULES=20000 python -m pytest tests/simulation`` is the long form: that many random schedules, spread over the
 scenarios, and wider walks beside them. Without it the short form runs in under a minute. ``EXPLORE_SEED="scenario/17"`` plays

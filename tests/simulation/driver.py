@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.simulation.scheduler import Crash
-from tests.simulation.universe import LEASE, Call, Process, Universe
+from tests.simulation.universe import ID, LEASE, Call, Process, Universe
 from workflow import ExecutionRequest, WaitForEventRequest, WorkflowRunSnapshot, WorkflowStatus
 from workflow.ids import check_run_id
 
@@ -74,7 +74,7 @@ def drive(universe: Universe, recovery: Recovery, *, keep_outcome: bool = False)
                 return
         except Crash:
             continue
-    universe.ledger.blame(f"the run is stuck: {process.engine.inspect(process.workflow.workflow_id)}")
+    universe.ledger.blame(f"the run is stuck: {universe.ledger.control(ID)}")
 
 
 def _drive_on(process: Process, recovery: Recovery, keep_outcome: bool) -> bool:

@@ -3,7 +3,7 @@
 Both are moments at which another thread may come in, so both are given to the scheduler.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, cast
 from unittest.mock import patch
@@ -45,7 +45,7 @@ def _process_of(store: RunStore) -> Process:
 
 
 @contextmanager
-def simulated_engine() -> Iterator[None]:
+def simulated_engine() -> Generator[None]:
     """The engine with simulated threads and a scripted renewer, for a block."""
     with (
         patch.object(workflow.store, "threading", BatonThreading()),
@@ -57,7 +57,7 @@ def simulated_engine() -> Iterator[None]:
 
 
 @contextmanager
-def folding(after: int) -> Iterator[None]:
+def folding(after: int) -> Generator[None]:
     """The engine folding settled steps already after so few, for a block. As many records are removed by one write at most."""
     with patch.object(workflow.path, "FOLD_AFTER", after):
         yield

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tests.simulation.scenario import Finding, Scenario
 from tests.simulation.scheduler import Chooser
-from tests.simulation.universe import Fault, FaultPlan
+from tests.simulation.universe import Fault, FaultPlan, no_faults
 
 __all__ = ["Walk", "interleavings", "random_schedule", "replayed"]
 
@@ -55,22 +55,23 @@ class Walk:
 
 
 def interleavings(
-    scenario: Scenario, *, switches: int | None, limit: int, faults: FaultPlan | None = None
+    scenario: Scenario, switches: int | None, faults: FaultPlan = no_faults, limit: int | None = None
 ) -> tuple[Walk, Finding | None]:
-    """Play every schedule with at most ``switches`` forced changes of the running task (None: all), up to ``limit``."""
-    walk, prefix = Walk(), list[int]()
-    while walk.schedules < limit:
-        path = Path(prefix)
-        finding = scenario.play(path, *([faults] if faults else []))
+    """Play every schedule that takes the baton at most ``switches`` times from a task that could go on (None: all schedules).
+
+    Ends with the first finding, or after ``limit`` schedules.
+    """
+    walk = Walk()
+    following: list[int] | None = []
+    while following is not None and (limit is None or walk.schedules < limit):
+        path = Path(following)
+        finding = scenario.play(path, faults)
         walk.schedules += 1
         walk.longest = max(walk.longest, len(path.made))
-        following = path.next_prefix(switches)
         if finding is not None:
             return walk, finding
-        if following is None:
-            walk.complete = True
-            return walk, None
-        prefix = following
+        following = path.next_prefix(switches)
+    walk.complete = following is None
     return walk, None
 
 

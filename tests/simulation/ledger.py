@@ -33,6 +33,8 @@ class Ledger:
         """Every record of a step ever committed, by key, those folded or deleted since too."""
         self.ended: list[str] = []
         """The runs that were completed, in this order."""
+        self.claims: list[tuple[str, str]] = []
+        """(run, process) for each claim, its birth included, in their order."""
         self._clock = clock
         self._owners: dict[str, str] = {}
         self._displaced: set[str] = set()
@@ -91,6 +93,8 @@ class Ledger:
             self._displaced.add(old.writer)
         if new.writer in self._displaced:
             self.blame(f"the displaced writer of attempt {new.attempt} wrote again")
+        if new.writer not in self._owners:
+            self.claims.append((new.run_id, by))
         owner = self._owners.setdefault(new.writer, by)
         if owner != by:
             self.blame(f"{by} wrote in the name of {owner}")

@@ -8,8 +8,12 @@ import os
 
 __all__ = ["SCHEDULES", "SEEDS", "asked_for"]
 
-SEEDS: list[tuple[str, int]] = []
-SCHEDULES: list[tuple[str, str]] = []
+SEEDS: list[tuple[str, int]] = [
+    ("a slow reader is taken over", 14),  # a closed stream's segment went on from failed to completed
+]
+SCHEDULES: list[tuple[str, str]] = [
+    ("a slow reader is taken over", "b > clock > b > clock > a > a+ > a+ > a+ > a+ > a > a+ > a+"),  # the same
+]
 
 
 def asked_for() -> list[tuple[str, int]]:

@@ -141,7 +141,7 @@ class Process:
 
     def _judge(self, call: Call) -> None:
         ledger = self.universe.ledger
-        if call.refusal is not None and call.refusal not in DOCUMENTED[call.verb]:
+        if call.refusal is not None and not self._is_documented(call.verb, call.refusal):
             ledger.blame(f"{call.verb} was refused with {call.refusal}")
         if ledger.owner(ID) == self.name and not self.in_trouble:
             ledger.blame(f"{call.verb} has ended ({_ending(call)}), and its run still looks executed")
@@ -150,6 +150,11 @@ class Process:
             if (seen.run_id, seen.attempt, seen.status) not in ledger.stood:
                 ledger.blame(f"{call.verb} returned {seen}, and the run never stood there")
         self.universe.trace.append((current_task(), self.name, call.verb, _ending(call)))
+
+    def _is_documented(self, verb: str, refusal: RefusalReason) -> bool:
+        if refusal is RefusalReason.INCOMPATIBLE_VERSION:
+            return self.workflow.version is not None and verb in ("start", "resume", "signal")
+        return refusal in DOCUMENTED[verb]
 
 
 class ProcessStore:
@@ -191,10 +196,12 @@ class ProcessStore:
 
 def _brief(name: str, args: tuple[Any, ...], result: Any) -> str:
     """What an operation wrote, in short."""
-    records = {"initialize_if_absent": 3, "write_if_unchanged": 3}.get(name)
-    written = ", ".join(key.partition("/")[2] or key for key in args[records]) if records else ""
-    shown = f"{len(result)} records" if isinstance(result, dict) else f"{result is not None}" if name == "get" else f"{result}"
-    return f"[{written}] {shown}" if written else shown
+    if name == "get":
+        return "found" if result is not None else "nothing"
+    if name == "load":
+        return f"{len(result or ())} records"
+    written: Any = args[3] if name in ("initialize_if_absent", "write_if_unchanged") else ()
+    return " ".join([*(key.partition("/")[2] or key for key in written), f"-> {result}"])
 
 
 def _ending(call: Call) -> str:

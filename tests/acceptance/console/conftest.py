@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -80,6 +81,24 @@ class Place:
     def run(self, *arguments: str, **options: str) -> tuple[int, str, str]:
         return self.start(*arguments, **options).ended()
 
+    def run_on_terminal(self, *arguments: str) -> tuple[int, str]:
+        """Run it in front of a person: exit code, and what the terminal was sent."""
+        ours, its = pty.openpty()
+        popen = subprocess.Popen(
+            [sys.executable, "-m", "console.main", *arguments],
+            cwd=self.folder,
+            env={**self._environment(scripted=True), "TERM": "xterm", "COLUMNS": "100"},
+            stdin=its,
+            stdout=its,
+            stderr=its,
+            start_new_session=True,
+        )
+        self._commands.append(Command(popen, self.folder / "none", self.folder / "none"))
+        os.close(its)
+        shown = b"".join(_read_all(ours))
+        os.close(ours)
+        return popen.wait(PATIENCE), shown.decode()
+
     def asked(self) -> list[str]:
         file = self.agents / "asked"
         return file.read_text().split() if file.exists() else []
@@ -116,6 +135,12 @@ class Place:
         agents = {"JARVIS_MODULES": "workers.definitions,scripted_agents", "JARVIS_TEST_AGENTS": str(self.agents)}
         pace = {"JARVIS_SWEEP_EVERY": "0.2", "JARVIS_HEARTBEAT_EVERY": "1"}
         return {**own, **test, **pace, **(agents if scripted else {})}
+
+
+def _read_all(terminal: int) -> Iterator[bytes]:
+    with contextlib.suppress(OSError):  # Linux says so when the last process in front of a terminal has left it
+        while chunk := os.read(terminal, 65536):
+            yield chunk
 
 
 def command_line(process: psutil.Process) -> list[str]:

@@ -1,9 +1,13 @@
 """`jarvis brief` as a person meets it: the first one, the second one, a new edition, a failing agent, two at the same time."""
 
 import json
+import signal
 from typing import Any
 
+import psutil
 import pytest
+
+from workers.processes import owner_of
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
@@ -86,13 +90,38 @@ def test_a_failing_agent_is_one_line_and_the_next_brief_goes_on_where_it_stopped
     assert place.asked() == ["research", "operations", "operations", "briefing"]
 
 
-def test_two_briefs_at_the_same_time_are_one_run(place: Any) -> None:
-    both = [place.start("brief", *DAY), place.start("brief", *DAY)]
-    ends = [command.ended() for command in both]
+def test_briefs_at_the_same_time_are_one_run(place: Any) -> None:
+    commands = [place.start("brief", *DAY) for _ in range(3)]
+    ends = [command.ended() for command in commands]
 
-    assert [(code, data) for code, data, _ in ends] == [(0, TEXT)] * 2, ends
+    assert [(code, data) for code, data, _ in ends] == [(0, TEXT)] * 3, ends
     assert place.asked() == ROLES
     assert place.left() == []
+
+
+def test_a_guest_takes_over_when_the_owner_of_its_server_is_killed(place: Any, until: Any) -> None:
+    place.hold("operations")
+    owner = place.start("brief", *DAY)
+    until(lambda: "operations" in place.asked(), "operations is asked")
+    guest = place.start("brief", *DAY)
+    until(lambda: psutil.Process(guest.popen.pid).net_connections("unix"), "the guest speaks to the owner's server")
+    owner.send(signal.SIGKILL)
+    until(lambda: owner_of(place.home) == guest.popen.pid, "the guest owns the home folder")
+    place.release("operations")
+
+    assert guest.ended()[:2] == (0, TEXT)
+    assert place.asked().count("research") == 1
+    assert place.left() == []
+
+
+def test_on_a_terminal_the_steps_are_ticked_off_and_the_briefing_is_rendered(place: Any) -> None:
+    code, shown = place.run_on_terminal("brief", *DAY)
+
+    assert code == 0
+    assert "✓" in shown
+    assert "Publication" in shown
+    assert "briefing of 2026-11-30" in shown
+    assert "# briefing" not in shown
 
 
 def test_a_server_without_workers_gets_one_for_the_length_of_the_call(place: Any, redis_url: str) -> None:

@@ -42,7 +42,7 @@ def test_others_use_the_mesh_that_stands_and_sigterm_ends_all_of_it(place: Any, 
     assert place.left() == []
 
 
-def test_what_is_typed_while_it_stands_is_shown_by_role(place: Any, standing: Any) -> None:
+def test_what_its_processes_log_is_shown_by_role(place: Any, standing: Any) -> None:
     logged = [json.loads(line) for line in standing.words.splitlines() if line.startswith("{")]
 
     assert {"worker", "beat"} <= {record["role"] for record in logged}

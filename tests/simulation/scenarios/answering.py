@@ -47,7 +47,9 @@ look_in = act("resume", ExecutionRequest.resume())
 deadline = time_passes(1, (CLOSES - NOON).total_seconds())
 
 SCENARIOS = [
-    Scenario("two people answer", partial(desk), (Actor("a", click), Actor("b", click)), waiting_run, one_answer),
+    Scenario(
+        "two people answer", partial(desk), (Actor("a", click), Actor("b", click)), waiting_run, one_answer, switches=None
+    ),
     Scenario(
         "a click, a signal and an idle poll",
         partial(desk),
@@ -68,6 +70,7 @@ SCENARIOS = [
         partial(desk),
         (Actor("a", click), Actor("b", discard)),
         waiting_run,
+        switches=None,
     ),
     Scenario(
         "an answerer is slow and taken over",

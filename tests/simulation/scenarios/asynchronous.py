@@ -55,9 +55,14 @@ resume = act("resume", ExecutionRequest.resume())
 kept = partial(async_desk, retain_completion=True)
 
 SCENARIOS = [
-    Scenario("two async runs", partial(async_desk), (Actor("a", run), Actor("b", run_on_a_loop))),
+    Scenario("two async runs", partial(async_desk), (Actor("a", run), Actor("b", run_on_a_loop)), switches=None),
     Scenario("a slow async owner and a takeover", kept, (Actor("a", run_on_a_loop), Actor("b", resume), time_passes())),
     Scenario(
-        "two people answer an async run", kept, (Actor("a", click), Actor("b", click_on_a_loop)), waiting_run, one_answer
+        "two people answer an async run",
+        kept,
+        (Actor("a", click), Actor("b", click_on_a_loop)),
+        waiting_run,
+        one_answer,
+        switches=None,
     ),
 ]

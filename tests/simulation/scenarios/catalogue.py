@@ -1,6 +1,6 @@
 """All scenarios, by name."""
 
-from tests.simulation.scenarios import answering, asynchronous, ending, fleet, owning, starting, streaming
+from tests.simulation.scenarios import answering, asynchronous, deploying, ending, fleet, owning, starting, streaming
 
 __all__ = ["CONTENDED", "FLEETS", "SCENARIOS"]
 
@@ -11,6 +11,7 @@ CONTENDED = [
     *ending.SCENARIOS,
     *streaming.SCENARIOS,
     *asynchronous.SCENARIOS,
+    *deploying.SCENARIOS,
 ]
 """Short ones, whose interleavings can be walked."""
 FLEETS = fleet.SCENARIOS

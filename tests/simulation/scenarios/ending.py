@@ -47,16 +47,28 @@ def running_run(universe: Universe) -> None:
 
 
 run = act("start")
+start_reserved = act("start", ExecutionRequest.start(run_id=RESERVED))
 resume = act("resume", ExecutionRequest.resume())
 kept = partial(errand, retain_completion=True)
 
 SCENARIOS = [
-    Scenario("a kept run is acknowledged twice", kept, (Actor("a", acknowledge), Actor("b", acknowledge)), kept_run),
-    Scenario("a kept run is acknowledged and started", kept, (Actor("a", acknowledge), Actor("b", run)), kept_run),
+    Scenario(
+        "a kept run is acknowledged twice", kept, (Actor("a", acknowledge), Actor("b", acknowledge)), kept_run, switches=None
+    ),
+    Scenario(
+        "a kept run is acknowledged and started", kept, (Actor("a", acknowledge), Actor("b", run)), kept_run, switches=None
+    ),
     Scenario(
         "a run is discarded by two while it runs",
         kept,
         (Actor("a", run), Actor("b", discard), Actor("c", discard), time_passes()),
+    ),
+    Scenario(
+        "a run is acknowledged while it runs",
+        kept,
+        (Actor("a", start_reserved), Actor("b", acknowledge), Actor("c", resume)),
+        # A second life of the reserved run would be another run to the world outside.
+        restarts=0,
     ),
     Scenario("a run is cancelled while it runs", partial(errand), (Actor("a", run), Actor("b", cancel), time_passes())),
     Scenario("a run is cancelled and kept", kept, (Actor("a", run), Actor("b", cancel), Actor("c", cancel))),
@@ -65,7 +77,13 @@ SCENARIOS = [
         partial(errand),
         (Actor("a", run), renewing("a"), Actor("b", cancel), time_passes(1, LEASE / 2)),
     ),
-    Scenario("a waiting run is answered and cancelled", partial(desk), (Actor("a", click), Actor("b", cancel)), waiting_run),
+    Scenario(
+        "a waiting run is answered and cancelled",
+        partial(desk),
+        (Actor("a", click), Actor("b", cancel)),
+        waiting_run,
+        switches=None,
+    ),
     Scenario(
         "a dead run is cancelled, taken over and started",
         partial(errand),

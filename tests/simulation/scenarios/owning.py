@@ -31,7 +31,7 @@ SCENARIOS = [
         partial(errand),
         (Actor("a", run), renewing("a", 2), Actor("b", resume), time_passes(2, LEASE / 2 + 1)),
     ),
-    Scenario("two recoveries of a failure", partial(errand), (Actor("a", run), Actor("b", resume)), failed_run),
+    Scenario("two recoveries of a failure", partial(errand), (Actor("a", run), Actor("b", resume)), failed_run, switches=None),
     Scenario(
         "a recovery while the run is discarded",
         partial(errand),

@@ -32,8 +32,8 @@ start_anew = act("start", ExecutionRequest.start())
 start_reserved = act("start", ExecutionRequest.start(run_id=RESERVED, recover_failed=True))
 
 SCENARIOS = [
-    Scenario("two plain runs", partial(desk), (Actor("a", run), Actor("b", run))),
-    Scenario("two runs that fail once", partial(errand), (Actor("a", run), Actor("b", run))),
+    Scenario("two plain runs", partial(desk), (Actor("a", run), Actor("b", run)), switches=None),
+    Scenario("two runs that fail once", partial(errand), (Actor("a", run), Actor("b", run)), switches=None),
     Scenario("a run against a superseding start", partial(errand), (Actor("a", run), Actor("b", start_anew), time_passes())),
     Scenario("two ignitions and a run", partial(desk), (Actor("a", ignite()), Actor("b", ignite()), Actor("c", run))),
     Scenario(

@@ -24,9 +24,9 @@ from workflow import (
     memoize,
 )
 from workflow.control import Control
+from workflow.json_codec import JsonSerializer
 from workflow.leases import LeaseRenewer, Renewal
 from workflow.records import Ignition
-from workflow.json_codec import JsonSerializer
 from workflow.store import RunStore
 
 DEADLINE = 10.0
