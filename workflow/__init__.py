@@ -1,9 +1,11 @@
 """The durable engine: typed events route between nodes, and a run survives the death of any process that executes it."""
 
+from workflow.branches import BranchRunner, ConcurrentBranchRunner, SequentialBranchRunner
 from workflow.clock import Clock, ManualClock, SystemClock
 from workflow.context import (
     amemoize,
     await_event,
+    branch_id,
     emit,
     idempotency_key,
     interrupt,
@@ -37,6 +39,7 @@ from workflow.interrupts import (
 from workflow.json_codec import JsonSerializer
 from workflow.middleware import Middleware
 from workflow.node import Node
+from workflow.parallel import ParallelEvent
 from workflow.pending import PendingExecution
 from workflow.records import Failure
 from workflow.requests import ExecutionRequest
@@ -51,7 +54,9 @@ __all__ = [
     "ActivityStreamEvent",
     "ApprovalRequest",
     "AsyncEventStream",
+    "BranchRunner",
     "Clock",
+    "ConcurrentBranchRunner",
     "Event",
     "EventStream",
     "Execution",
@@ -68,10 +73,12 @@ __all__ = [
     "Middleware",
     "Node",
     "OpaqueValue",
+    "ParallelEvent",
     "PendingExecution",
     "PickleSerializer",
     "RefusalReason",
     "RunInFlightError",
+    "SequentialBranchRunner",
     "SerializationError",
     "Serializer",
     "SleepUntilRequest",
@@ -90,6 +97,7 @@ __all__ = [
     "WorkflowStatus",
     "amemoize",
     "await_event",
+    "branch_id",
     "emit",
     "idempotency_key",
     "interrupt",

@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
@@ -38,6 +38,10 @@ class Host(Protocol):
         """Run a coroutine function on an event loop."""
         ...
 
+    async def together(self, cores: Sequence[Coroutine[Any, Any, None]], limit: int | None) -> None:
+        """Run core coroutines side by side, so many at a time at most, to the end of each. They raise nothing."""
+        ...
+
 
 class DirectHost:
     """Everything in the calling thread, but for async nodes, which run on the process's loop thread while this one waits."""
@@ -59,6 +63,12 @@ class DirectHost:
             future.cancel()
             raise
 
+    async def together(self, cores: Sequence[Coroutine[Any, Any, None]], limit: int | None) -> None:
+        """See `Host.together`: a thread for each."""
+        with ThreadPoolExecutor(limit or len(cores), thread_name_prefix="workflow-branch") as pool:
+            for done in [pool.submit(contextvars.copy_context().run, drive, core) for core in cores]:
+                done.result()
+
 
 class LoopHost:
     """Everything on the caller's event loop, blocking calls in threads."""
@@ -79,6 +89,16 @@ class LoopHost:
     async def asynchronous(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """See `Host.asynchronous`."""
         return await call()
+
+    async def together(self, cores: Sequence[Coroutine[Any, Any, None]], limit: int | None) -> None:
+        """See `Host.together`: a task for each."""
+        room = asyncio.Semaphore(limit or len(cores))
+
+        async def in_turn(core: Coroutine[Any, Any, None]) -> None:
+            async with room:
+                await core
+
+        await asyncio.gather(*(in_turn(core) for core in cores))
 
 
 async def in_thread(call: Callable[[], T]) -> T:

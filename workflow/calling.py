@@ -48,6 +48,11 @@ class Call:
                 self._check_suspension()
         except Suspension:
             return None
+        except BaseExceptionGroup as group:
+            # A wait inside a task group: the group wraps the signal, and whatever else went wrong counts.
+            if group.split(Suspension)[1] is not None:
+                raise
+            return None
         return returned
 
     async def _before(self, event: Event) -> Event:

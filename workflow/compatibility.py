@@ -1,14 +1,16 @@
 """Whether a definition can continue a run that another version of it began. Asked before the run is claimed.
 
 Compatible is: each settled step that is not folded was made by the node that handles its event today, by the same step name,
-and the event that comes next has a handler. Anything else may be added, changed or removed.
+and the event that comes next has a handler; so also in the branches of a fork that is open. Anything else may be added, changed
+or removed.
 """
 
 from collections.abc import Collection, Mapping
 
 from workflow.errors import RefusalReason, WorkflowRefusedError
-from workflow.events import Event
+from workflow.events import Event, StopEvent
 from workflow.graph import NodeSpec
+from workflow.parallel import ParallelEvent
 from workflow.path import RecordedPath
 
 __all__ = ["check_structure", "check_version"]
@@ -32,15 +34,20 @@ def check_structure(path: RecordedPath, nodes: Mapping[type[Event], NodeSpec]) -
             raise _incompatible(path, f"step {index} was made by {name!r}, but its event {type(event).__qualname__} {now}")
         record = path.step(index)
         index, event = index + 1, record.event if record else event
+    if isinstance(event, StopEvent):
+        return
+    if isinstance(event, ParallelEvent):
+        for branch, begins in event.branches.items():
+            check_structure(path.branch(index - 1, branch, begins), nodes)
     _check_next(path, nodes.get(type(event)), index, event)
 
 
 def _check_next(path: RecordedPath, spec: NodeSpec | None, index: int, event: Event) -> None:
-    """The step that comes next: it needs a node, and a run that waits needs the one that waited."""
+    """The step that comes next: it needs a node, and a run that waits on this path needs the one that waited."""
     if spec is None:
         raise _incompatible(path, f"no node handles {type(event).__qualname__}, the event of step {index}")
     active = path.store.control.interrupt
-    if active is not None and active.step_id != f"{spec.step_name}-{index}":
+    if active is not None and path.holds(active.step_id) and active.step_id != path.step_id(index, spec.step_name):
         raise _incompatible(path, f"it waits in step {active.step_id!r}, but its event is handled by {spec.step_name!r} now")
 
 

@@ -17,7 +17,7 @@ from workflow.control import AcceptedInput, ActiveInterrupt
 from workflow.errors import WorkflowError
 from workflow.interrupts import InputKind, InterruptRequest, SleepUntilRequest, WaitForEventRequest
 from workflow.output import NoOutput, Output
-from workflow.records import ANSWER_PREFIX, Answer, answer_name, memo_key
+from workflow.records import ANSWER_PREFIX, DEFERRED_NAME, Answer, answer_name, memo_key
 from workflow.store import RunStore
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Suspension",
     "amemoize",
     "await_event",
+    "branch_id",
     "current_step",
     "emit",
     "entered",
@@ -53,6 +54,7 @@ class StepContext:
     answered: ActiveInterrupt | None = None
     output: Output = field(default_factory=NoOutput)
     unsaved: dict[str, Any] = field(default_factory=dict[str, Any])
+    branch: str | None = None
     suspended_on: ActiveInterrupt | None = None
     _positions: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
 
@@ -62,7 +64,7 @@ class StepContext:
 
     def has_memo(self, name: str, annotation: Any = None) -> bool:
         """Whether a memo is recorded. Raises when its name is reserved, or when records cannot hold what is announced."""
-        if name.startswith(ANSWER_PREFIX):
+        if name.startswith(ANSWER_PREFIX) or name == DEFERRED_NAME:
             raise WorkflowError(f"the memo name {name!r} is reserved: names must not begin with {ANSWER_PREFIX!r}")
         if annotation is not None:
             self.store.admit(annotation)
@@ -183,6 +185,11 @@ def _on_event_loop() -> bool:
     return True
 
 
+def branch_id() -> str | None:
+    """The name of the innermost branch that the node runs in; None outside branches."""
+    return current_step("branch_id()").branch
+
+
 def emit(item: Any) -> None:
     """Hand a live item to whoever reads the run's events now. Nothing is kept; a replayed step emits nothing.
 
@@ -238,8 +245,7 @@ def _wait(request: InterruptRequest, caller: str, condition: bool = True) -> Ans
             f"a new wait ({caller}) was reached before the one being answered: a node must reach its waits in the same order "
             "every time it runs"
         )
-    number = step.store.control.next_interrupt_id
-    step.suspended_on = ActiveInterrupt(request.with_id(number), step.step_id, wait)
+    step.suspended_on = ActiveInterrupt(request, step.step_id, wait)
     raise Suspension
 
 

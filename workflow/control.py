@@ -5,13 +5,14 @@ no two writers ever produce the same bytes. Transitions return a new value.
 """
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from workflow.interrupts import InputKind, InterruptRequest, UnknownRequest
 from workflow.status import WorkflowStatus
 
-__all__ = ["AcceptedInput", "ActiveInterrupt", "Control"]
+__all__ = ["AcceptedInput", "ActiveInterrupt", "Control", "interrupt_of", "interrupt_record"]
 
 VERSION = 1
 """Version of the stored shape."""
@@ -85,17 +86,21 @@ class Control:
             self.pending_steps,
         )
 
-    def with_interrupt(self, active: ActiveInterrupt) -> Self:
-        """A wait was reached; it becomes the current one."""
-        return replace(self, interrupt=active, next_interrupt_id=active.request.id + 1)
+    def with_interrupt(self, reached: ActiveInterrupt) -> Self:
+        """A wait was reached. It gets the next id, and becomes the current one, or waits behind it in order of arrival."""
+        numbered = replace(reached, request=reached.request.with_id(self.next_interrupt_id))
+        following = self.next_interrupt_id + 1
+        if self.interrupt is None:
+            return replace(self, interrupt=numbered, next_interrupt_id=following)
+        return replace(self, pending_steps=(*self.pending_steps, reached.step_id), next_interrupt_id=following)
 
     def with_input(self, active: ActiveInterrupt, accepted: AcceptedInput) -> Self:
         """The current wait has its answer."""
         return replace(self, interrupt=replace(active, input=accepted))
 
-    def without_interrupt(self) -> Self:
-        """The answered step has been committed."""
-        return replace(self, interrupt=None)
+    def answered(self, following: ActiveInterrupt | None) -> Self:
+        """The current wait is over; the oldest that waits behind it becomes the current one."""
+        return replace(self, interrupt=following, pending_steps=self.pending_steps[1:] if following else ())
 
     def suspended(self) -> Self:
         """The segment ended in a wait, which holds no lease."""
@@ -158,7 +163,7 @@ class Control:
         if self.lease_expires_at is not None:
             record["lease"] = self.lease_expires_at
         if self.interrupt is not None:
-            record["interrupt"] = _interrupt_record(self.interrupt)
+            record["interrupt"] = interrupt_record(self.interrupt)
         if self.pending_steps:
             record["pendingSteps"] = list(self.pending_steps)
         return record
@@ -177,12 +182,13 @@ class Control:
             commit=_whole(record["commit"]),
             lease_expires_at=None if lease is None else _whole(lease),
             next_interrupt_id=_whole(record["nextInterrupt"]),
-            interrupt=None if interrupt is None else _interrupt(interrupt),
+            interrupt=None if interrupt is None else interrupt_of(interrupt),
             pending_steps=tuple(_text(step) for step in record.get("pendingSteps", ())),
         )
 
 
-def _interrupt_record(active: ActiveInterrupt) -> dict[str, Any]:
+def interrupt_record(active: ActiveInterrupt) -> dict[str, Any]:
+    """The stored shape of an interruption: in control while it is the current one, beside its step while it is deferred."""
     request, accepted = active.request, active.input
     return {
         "id": request.id,
@@ -196,7 +202,8 @@ def _interrupt_record(active: ActiveInterrupt) -> dict[str, Any]:
     }
 
 
-def _interrupt(record: dict[str, Any]) -> ActiveInterrupt:
+def interrupt_of(record: Mapping[str, Any]) -> ActiveInterrupt:
+    """The interruption behind a stored shape."""
     request, accepted = record["request"], record["input"]
     if not isinstance(request, InterruptRequest):
         request = UnknownRequest(original=request, shown=record["shown"], ends=record["ends"])

@@ -10,6 +10,7 @@ from typing_extensions import TypeVar, get_original_bases
 from persistence import InMemoryPersistence, Persistence
 from workflow.admission import Start, record_start
 from workflow.aio import AsyncWorkflow
+from workflow.branches import BranchRunner, SequentialBranchRunner
 from workflow.bridge import DirectHost, drive, refuse_on_event_loop
 from workflow.clock import Clock, SystemClock
 from workflow.compatibility import check_structure, check_version
@@ -87,6 +88,7 @@ class Workflow(Generic[StateT]):
         max_steps: int | Unset | None = UNSET,
         retain_completion: bool | Unset = UNSET,
         retain_for: float | Unset | None = UNSET,
+        branch_runner: BranchRunner | None = None,
         middleware: Iterable[MiddlewareLike] = (),
         clock: Clock | None = None,
         version: str | Unset | None = UNSET,
@@ -100,6 +102,7 @@ class Workflow(Generic[StateT]):
         self._resources = resources
         self._persistence: Persistence = persistence if persistence is not None else InMemoryPersistence()
         self._serializer = serializer
+        self._branch_runner = branch_runner
         self._middleware = check_middleware(middleware)
         self._clock: Clock = clock or SystemClock()
         self._types = tuple(types)
@@ -142,6 +145,10 @@ class Workflow(Generic[StateT]):
     def middleware(self) -> Iterable[MiddlewareLike]:
         """Middleware for every node, or pairs of node class or function and middleware; the constructor's is added."""
         return ()
+
+    def branch_runner(self) -> BranchRunner:
+        """How the branches of forks advance; the constructor's wins."""
+        return SequentialBranchRunner()
 
     @property
     def has_resources(self) -> bool:
@@ -239,6 +246,7 @@ class Workflow(Generic[StateT]):
             lease_renewal=self.lease_renewal,
             node_timeout=self.node_timeout,
             max_steps=self.max_steps,
+            branch_runner=self._branch_runner or self.branch_runner(),
             retain_completion=self.retain_completion or self.retain_for is not None,
             retain_for=self.retain_for,
         )
@@ -291,7 +299,18 @@ class Workflow(Generic[StateT]):
         return self.name or type(self).__qualname__
 
 
-_PRIVATE = ("workflow_id", "nodes", "start_event", "resources", "persistence", "serializer", "middleware", "clock", "types")
+_PRIVATE = (
+    "workflow_id",
+    "nodes",
+    "start_event",
+    "resources",
+    "persistence",
+    "serializer",
+    "branch_runner",
+    "middleware",
+    "clock",
+    "types",
+)
 _PUBLIC = (
     "name",
     "lease_timeout",

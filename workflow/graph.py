@@ -137,8 +137,8 @@ def _spec(node: Callable[..., Any]) -> NodeSpec:
 def _step_name(node: Callable[..., Any]) -> str:
     declared = getattr(node, "step_name", None)
     name = declared if isinstance(declared, str) else getattr(node, "__qualname__", None) or type(node).__qualname__
-    if "::" in name or name.startswith("__"):
-        raise GraphError(f"the step name {name!r} must not begin with two underscores or hold '::': give another `step_name`")
+    if "::" in name or "/" in name or name.startswith("__"):
+        raise GraphError(f"the step name {name!r} must not begin with '__' or hold '::' or '/': give another `step_name`")
     return cast(str, name)
 
 

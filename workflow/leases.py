@@ -30,11 +30,12 @@ class Renewal:
     store: RunStore | None
     every: float
     node_timeout: float
-    node_began: float
+    running: dict[str, float] = field(default_factory=dict[str, float])
+    """When each node that runs now began, by its step id."""
 
     def is_over_time(self, now: float) -> bool:
-        """Whether the node has run for so long that it is to be given up."""
-        return now - self.node_began > self.node_timeout
+        """Whether a node has run for so long that it is to be given up."""
+        return any(now - began > self.node_timeout for began in tuple(self.running.values()))
 
 
 @dataclass(order=True, slots=True)
@@ -60,7 +61,7 @@ class LeaseRenewer:
 
     def keep(self, store: RunStore, lease_timeout: float, node_timeout: float) -> Renewal:
         """Begin to renew a segment's lease."""
-        renewal = Renewal(store, lease_timeout / RENEWALS_PER_LEASE, node_timeout, self._monotonic())
+        renewal = Renewal(store, lease_timeout / RENEWALS_PER_LEASE, node_timeout)
         with self._changed:
             self._schedule(renewal)
             if not self._running:
@@ -68,9 +69,13 @@ class LeaseRenewer:
                 threading.Thread(target=self._run, name="workflow-leases", daemon=True).start()
         return renewal
 
-    def node_begins(self, renewal: Renewal) -> None:
+    def node_begins(self, renewal: Renewal, step_id: str) -> None:
         """A node of this segment begins: its time is counted from here."""
-        renewal.node_began = self._monotonic()
+        renewal.running[step_id] = self._monotonic()
+
+    def node_ends(self, renewal: Renewal, step_id: str) -> None:
+        """A node of this segment has ended."""
+        renewal.running.pop(step_id, None)
 
     def release(self, renewal: Renewal) -> None:
         """Stop renewing: the segment has ended. Its turn may stay in the heap for a while, its records do not."""

@@ -61,11 +61,16 @@ class Claim:
     control: Control
 
 
+_CANCELLED = "its run is cancelled: acknowledge() it, then start anew"
+
+
 # --- starting ---------------------------------------------------------------------------------------------------------------
 
 
 def meet(workflow_id: str, current: Control, request: ExecutionRequest, now: int) -> Recover | Supersede:
     """What a start does about the run that holds its workflow id."""
+    if current.status is WorkflowStatus.CANCELLED:
+        raise _refused(RefusalReason.CANCELLED, workflow_id, _CANCELLED)
     if request.recover_failed and _recoverable(current, request, now):
         return Recover(current.run_id, current.attempt)
     if request.run_id is None and current.is_dead(now):
@@ -105,8 +110,6 @@ def _how_to_settle(current: Control, now: int) -> str:
             return "which is recorded but not begun: continue it with resume(), or abandon() it"
         case WorkflowStatus.COMPLETED:
             return "which is completed and retained: acknowledge() it first"
-        case WorkflowStatus.CANCELLED:
-            return "which is cancelled: acknowledge() or abandon() it first"
         case WorkflowStatus.SUSPENDED if current.interrupt is not None and current.interrupt.is_known:
             return f"which waits for {_shown(current.interrupt)}: answer it with signal() or resume(payload), or abandon() it"
         case WorkflowStatus.SUSPENDED:
@@ -135,7 +138,7 @@ def continue_run(
     """What a resume, a signal or a recovery does with the current run. The order of the checks is part of the rules."""
     control = _expected(workflow_id, current, request.run_id, request.expected_attempt)
     if control.status is WorkflowStatus.CANCELLED:
-        raise _refused(RefusalReason.CANCELLED, workflow_id, "its run is cancelled: acknowledge() it, then start anew")
+        raise _refused(RefusalReason.CANCELLED, workflow_id, _CANCELLED)
     if control.status is WorkflowStatus.COMPLETED:
         if request.signal_name is not None:
             raise _refused(RefusalReason.NOT_AWAITED, workflow_id, "its run is completed and waits for nothing")

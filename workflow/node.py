@@ -39,6 +39,10 @@ class Node:
         """See `workflow.idempotency_key`."""
         return context.idempotency_key(name)
 
+    def branch_id(self) -> str | None:
+        """See `workflow.branch_id`."""
+        return context.branch_id()
+
     def emit(self, item: Any) -> None:
         """See `workflow.emit`."""
         context.emit(item)

@@ -1,7 +1,7 @@
 """A fork: one event that starts several branches, and meets their results again at the join."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import PrivateAttr, field_validator
 
@@ -14,8 +14,8 @@ __all__ = ["ParallelEvent"]
 class ParallelEvent(Event):
     """Subclass it, return it from the forking node with the event that starts each branch, and handle it in the join.
 
-    Each branch runs until its `StopEvent`, on a copy of the state that the fork left. The join gets the results here. A subclass
-    may declare its branches in ``declared_branches``, name to event class: pictures show them, and other ones are refused.
+    Each branch runs until its `StopEvent`, on a copy of the state that the fork left. The join gets the results here. A
+    subclass may declare its branches in ``declared_branches``, name to event class: pictures show them, others are refused.
     """
 
     declared_branches: ClassVar[Mapping[str, type[Event]]] = {}
@@ -37,6 +37,12 @@ class ParallelEvent(Event):
             if cls.declared_branches and (declared is None or not isinstance(event, declared)):
                 raise ValueError(f"{cls.__qualname__} declares no branch {name!r} that starts with {type(event).__qualname__}")
         return dict(branches)
+
+    def fresh(self) -> Self:
+        """The same fork without any result. For the engine: a node may return one event object again and again."""
+        copy = self.model_copy()
+        copy._results = {}
+        return copy
 
     def has_result(self, branch: str) -> bool:
         """Whether a branch has ended; its result may be None."""

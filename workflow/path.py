@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from workflow.errors import WorkflowError
-from workflow.events import Event
+from workflow.events import Event, StopEvent
 from workflow.journal import StateJournal
-from workflow.records import Base, StateChange, StepRecord, base_key, step_key
+from workflow.parallel import ParallelEvent
+from workflow.records import Base, StateChange, StepRecord, base_key, branch_prefix, step_key
 from workflow.state import WorkflowState
 from workflow.store import RunStore
 
@@ -32,13 +33,19 @@ class _Place:
 
 
 class RecordedPath:
-    """The main path of one run. Reads what its store has loaded, each record once; asks for nothing more."""
+    """One path of a run: the main one, or that of a branch, which ``begins`` with an event and prefixes its step ids.
 
-    def __init__(self, store: RunStore) -> None:
+    Reads what its store has loaded, each record once; asks for nothing more.
+    """
+
+    def __init__(self, store: RunStore, prefix: str = "", begins: Event | None = None) -> None:
         self.store = store
+        self._begins = begins
         self._steps: dict[int, StepRecord] = {}
-        self._prefix = step_key(store.control.run_id, "")
-        self._base = store.read(base_key(store.control.run_id), Base.from_record)
+        self._ids = prefix
+        self._prefix = step_key(store.control.run_id, prefix)
+        self._base_key = base_key(store.control.run_id, prefix)
+        self._base = store.read(self._base_key, Base.from_record)
         self._names: dict[int, str] = {}
         self._leftovers: deque[str] = deque()
         for key in store.record_keys:
@@ -58,10 +65,24 @@ class RecordedPath:
         """The event of that step. Raises `WorkflowError` when the program does not define the start event."""
         if self._base is not None:
             return self._base.event
+        if self._begins is not None:
+            return self._begins
         event = self.store.ignition.start_event
         if not isinstance(event, Event):
             raise WorkflowError(f"the start event {event!r} is not defined in this program: import the module that defines it")
         return event
+
+    def step_id(self, index: int, name: str) -> str:
+        """What a step of this path is called in records."""
+        return f"{self._ids}{name}-{index}"
+
+    def holds(self, step_id: str) -> bool:
+        """Whether a step id belongs to this very path, not to a branch of it."""
+        return step_id.startswith(self._ids) and "/" not in step_id.removeprefix(self._ids)
+
+    def branch(self, fork: int, name: str, begins: Event) -> "RecordedPath":
+        """The path of a branch of the fork that is the step of this number."""
+        return RecordedPath(self.store, branch_prefix(self.step_id(fork, self._names[fork]), name), begins)
 
     def name_of(self, index: int) -> str | None:
         """The name of the step that is recorded under this number, or None."""
@@ -82,13 +103,14 @@ class RecordedPath:
         self, index: int, name: str, event: Event, state: WorkflowState, journal: StateJournal
     ) -> tuple[dict[str, Any], list[str]]:
         """What to write and what to delete when a step has been made: its own record, or a base for it and all before it."""
-        if index + 1 - self.first < FOLD_AFTER:
+        # A fork keeps its record until its branches have met again, and a branch keeps its end.
+        if index + 1 - self.first < FOLD_AFTER or isinstance(event, ParallelEvent | StopEvent):
             self._names[index] = name
             return {self._key(index, name): StepRecord(event, journal.change(state)).to_record()}, self._some_leftovers()
         self._base = Base(index + 1, event, journal.whole(state))
         self._names.clear()
         self._leftovers.extend(key for key in self.store.record_keys if self._is_folded(key))
-        return {base_key(self.store.control.run_id): self._base.to_record()}, self._some_leftovers()
+        return {self._base_key: self._base.to_record()}, self._some_leftovers()
 
     def _some_leftovers(self) -> list[str]:
         return [self._leftovers.popleft() for _ in range(min(FOLD_AFTER, len(self._leftovers)))]
@@ -103,13 +125,18 @@ class RecordedPath:
             self._names[place.index] = place.name
 
     def _is_folded(self, key: str) -> bool:
+        """Whether a record belongs to a step that is folded, or to a branch of one: no fork is open when steps are folded."""
+        if not key.startswith(self._prefix) or key == self._base_key:
+            return False
         place = self._place(key)
-        return place is not None and place.index < self.first
+        return "/" in key.removeprefix(self._prefix) if place is None else place.index < self.first
 
     def _place(self, key: str) -> _Place | None:
         if not key.startswith(self._prefix) or key.startswith(f"{self._prefix}__"):
             return None
         step_id, memo, _ = key.removeprefix(self._prefix).partition("::")
+        if "/" in step_id:
+            return None
         name, _, number = step_id.rpartition("-")
         return _Place(int(number), name, is_step=not memo) if number.isdecimal() else None
 

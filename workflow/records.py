@@ -6,11 +6,16 @@ __ignition                   what the run was started with, for its whole life  
 <run>/<step>                 a settled step: the event it returned, the state it left   when a node returns
 <run>/<step>::<name>         a memo                                                     inside the node
 <run>/<step>::__answer.<h>   the answer of one wait of that step                        with the next write after it is used
+<run>/<step>::__wait         a wait that was reached while another was the current       with that wait, in a branch
+                             one, until it becomes that itself
 <run>/__checkpoint           the state as it stood when the run was suspended           with the suspension
 <run>/__failure              why the last segment failed                                with the failed control
 <run>/__base                 the first steps folded into one: next step, its event,     with every 256th step
                              the whole state
 <run>/__outcome              the final state and result of a retained run               with completion
+
+The steps of a branch are ``<branch>/<step>``, where ``<branch>`` is a hash of its fork's step and its name; a base of its own
+is ``<run>/<branch>/__base``.
 
 Every shape carries its version in ``v``. The first step record holds the whole state, later ones what changed.
 """
@@ -36,7 +41,9 @@ __all__ = [
     "StepRecord",
     "answer_name",
     "base_key",
+    "branch_prefix",
     "checkpoint_key",
+    "deferred_key",
     "failure_key",
     "memo_key",
     "outcome_key",
@@ -46,6 +53,7 @@ __all__ = [
 CONTROL = "__control"
 IGNITION = "__ignition"
 ANSWER_PREFIX = "__answer."
+DEFERRED_NAME = "__wait"
 VERSION = 1
 """Version of all shapes here."""
 
@@ -70,9 +78,19 @@ def checkpoint_key(run_id: str) -> str:
     return f"{run_id}/__checkpoint"
 
 
-def base_key(run_id: str) -> str:
-    """Where folded steps are kept."""
-    return f"{run_id}/__base"
+def deferred_key(run_id: str, step_id: str) -> str:
+    """Where a deferred interruption of a step is kept."""
+    return f"{run_id}/{step_id}::{DEFERRED_NAME}"
+
+
+def branch_prefix(fork_step_id: str, branch: str) -> str:
+    """What the step ids of a branch begin with: unlike that of any other branch of any other fork."""
+    return sha256(f"{fork_step_id}\x00{branch}".encode()).hexdigest()[:24] + "/"
+
+
+def base_key(run_id: str, prefix: str = "") -> str:
+    """Where the folded steps of a path are kept; ``prefix`` is that of its step ids."""
+    return f"{run_id}/{prefix}__base"
 
 
 def failure_key(run_id: str) -> str:

@@ -141,7 +141,7 @@ class RunStore:
 
     def commit(
         self,
-        records: Mapping[str, Any],
+        records: Mapping[str, Any] | Callable[[Control], Mapping[str, Any]],
         change: Callable[[Control], Control] = lambda control: control,
         *,
         verb: str = "write",
@@ -150,12 +150,17 @@ class RunStore:
     ) -> None:
         """One write of the segment: records and the changed control, with the lease renewed.
 
+        ``change`` and, where it is a function, ``records`` see control as it is when nobody else can write.
         Raises `WorkflowRefusedError` when the run is not ours any more.
         """
         if self._is_copy():
             raise stale_attempt(self.workflow_id, verb)
         with self._lock:
-            if self._displaced or not self._write(change(self._renewed()), records, delete, retain_until):
+            if self._displaced:
+                raise self._displacement(verb)
+            control = change(self._renewed())
+            written = records(control) if callable(records) else records
+            if not self._write(control, written, delete, retain_until):
                 raise self._displacement(verb)
 
     def fail(self, error: BaseException) -> bool:

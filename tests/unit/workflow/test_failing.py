@@ -349,6 +349,5 @@ def test_resources_that_fail_to_close_do_not_change_a_settled_run(define) -> Non
         return StopEvent("done")
 
     definition = define(begin, resources=lambda: Service([], failing=True), retain_completion=True)
-    with pytest.raises(OSError, match="cannot close"):
-        definition.run()
+    assert definition.run().execution.result == "done"
     assert definition.run(ExecutionRequest.resume()).execution.result == "done"

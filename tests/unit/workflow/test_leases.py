@@ -196,11 +196,13 @@ def raising(error: Exception) -> Callable[[object], None]:
 def test_a_node_over_its_time_is_not_renewed_but_the_next_one_is(held, memory, renewer) -> None:
     renewal = renewer.keep(held(), 60, node_timeout=30)
     memory.forget()
+    renewer.node_begins(renewal, "s-0")
     extended = []
     for now in (20, 40, 60):
         renewer.tick(now)
         extended.append(len(memory.writes))
-    renewer.node_begins(renewal)
+    renewer.node_ends(renewal, "s-0")
+    renewer.node_begins(renewal, "s-1")
     renewer.tick(80)
     assert [*extended, len(memory.writes)] == [1, 1, 1, 2]
 

@@ -398,7 +398,17 @@ def test_transitions_keep_what_a_recovery_needs() -> None:
     assert (held.failed().interrupt, held.failed().lease_expires_at) == (ANSWERED, None)
     assert held.suspended().lease_expires_at is None
     assert (held.completed().interrupt, held.completed().lease_expires_at) == (None, None)
-    assert held.with_interrupt(waiting(ApprovalRequest("?"), 7)).next_interrupt_id == 8
+
+
+def test_an_interruption_gets_the_next_id_and_queues_behind_the_current_one() -> None:
+    """C079."""
+    free = replace(control(WorkflowStatus.RUNNING, None, LEASE), next_interrupt_id=1)
+    first = free.with_interrupt(waiting(ApprovalRequest("first?")))
+    second = first.with_interrupt(replace(waiting(ApprovalRequest("second?")), step_id="other-0"))
+    assert first.interrupt is not None
+    assert (first.interrupt.request.id, first.pending_steps) == (1, ())
+    assert (second.interrupt, second.pending_steps, second.next_interrupt_id) == (first.interrupt, ("other-0",), 3)
+    assert second.answered(None).pending_steps == ()
 
 
 @pytest.mark.parametrize("run", RUNS)
