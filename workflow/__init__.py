@@ -27,6 +27,7 @@ from workflow.errors import (
     WorkflowRefusedError,
 )
 from workflow.events import ActivityStreamEvent, Event, InterruptEvent, StartEvent, StopEvent
+from workflow.exporting import ConsoleExporter, MermaidExporter
 from workflow.interrupts import (
     Action,
     ApprovalRequest,
@@ -57,6 +58,7 @@ __all__ = [
     "BranchRunner",
     "Clock",
     "ConcurrentBranchRunner",
+    "ConsoleExporter",
     "Event",
     "EventStream",
     "Execution",
@@ -70,6 +72,7 @@ __all__ = [
     "InterruptType",
     "JsonSerializer",
     "ManualClock",
+    "MermaidExporter",
     "Middleware",
     "Node",
     "OpaqueValue",

@@ -73,7 +73,10 @@ class Call:
         """A hook of middleware, plain or async."""
         if inspect.iscoroutinefunction(hook.func):
             return await self.host.asynchronous(cast(Any, hook))
-        return cast(T, await self.host.blocking(hook))
+        returned = await self.host.blocking(hook)
+        if inspect.isawaitable(returned):
+            return await self.host.asynchronous(partial(_awaited, returned))
+        return returned
 
     async def _node(self, event: Event) -> Any:
         arguments = self.spec.arguments(event, self.state, self.resources)
@@ -123,3 +126,7 @@ class Call:
         self._check_suspension()
         if not isinstance(returned, Event):
             raise GraphError(f"node {self.spec.step_name!r} returned {type(returned).__qualname__}: it must return an event")
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable

@@ -17,6 +17,7 @@ from workflow.compatibility import check_structure, check_version
 from workflow.engine import WorkflowEngine, WorkflowRunSnapshot
 from workflow.errors import WorkflowError
 from workflow.events import Event, StartEvent
+from workflow.exporting import Exporter, MermaidExporter, Picture, draw
 from workflow.graph import Graph, build_graph, read_nodes
 from workflow.ids import check_workflow_id
 from workflow.json_codec import JsonSerializer
@@ -198,6 +199,14 @@ class Workflow(Generic[StateT]):
     def submit_inputs(self, payload: Any, translator: Translator | None = None) -> PendingExecution[StateT]:
         """An answer to what the run waits for now, fenced by what is seen now. Nothing is written before it is run."""
         return PendingExecution(self, answer_request(self.workflow_id, self.inspect(), payload, translator))
+
+    def export(self, exporter: Exporter | None = None) -> str:
+        """The graph as text, by default for Mermaid. Asks for no store, no resources and no run."""
+        return (exporter or MermaidExporter()).export(self.picture())
+
+    def picture(self) -> Picture:
+        """The graph of the nodes, for the default start event. Raises `GraphError`."""
+        return draw(self._all_nodes(), type(self._default_event()))
 
     @property
     def aio(self) -> AsyncWorkflow[StateT]:

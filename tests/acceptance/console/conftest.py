@@ -22,14 +22,6 @@ FOLDER = "JARVIS_TEST_FOLDER"
 PATIENCE = 90.0
 
 
-def until(condition: Callable[[], object], what: str) -> None:
-    """Poll a condition until it holds; fail saying what did not happen."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {PATIENCE:g} s: {what}"
-        time.sleep(0.02)
-
-
 @dataclass
 class Command:
     """A running `jarvis`, with its output in files."""
@@ -98,6 +90,15 @@ class Place:
         shown = b"".join(_read_all(ours))
         os.close(ours)
         return popen.wait(PATIENCE), shown.decode()
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Poll a condition until it holds; fail saying what did not happen, and what was said instead."""
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                words = "\n".join(command.words for command in self._commands)
+                raise AssertionError(f"not within {PATIENCE:g} s: {what}\n{words}\n{self.log('worker')[-3000:]}")
+            time.sleep(0.02)
 
     def asked(self) -> list[str]:
         file = self.agents / "asked"
@@ -172,9 +173,3 @@ def place(tmp_path: Path) -> Iterator[Place]:
     yield made
     made.end()
     shutil.rmtree(temporary)
-
-
-@pytest.fixture(name="until")
-def until_fixture() -> Callable[[Callable[[], object], str], None]:
-    """`until`, for tests: they cannot import this file."""
-    return until

@@ -99,14 +99,14 @@ def test_briefs_at_the_same_time_are_one_run(place: Any) -> None:
     assert place.left() == []
 
 
-def test_a_guest_takes_over_when_the_owner_of_its_server_is_killed(place: Any, until: Any) -> None:
+def test_a_guest_takes_over_when_the_owner_of_its_server_is_killed(place: Any) -> None:
     place.hold("operations")
     owner = place.start("brief", *DAY)
-    until(lambda: "operations" in place.asked(), "operations is asked")
+    place.until(lambda: "operations" in place.asked(), "operations is asked")
     guest = place.start("brief", *DAY)
-    until(lambda: psutil.Process(guest.popen.pid).net_connections("unix"), "the guest speaks to the owner's server")
+    place.until(lambda: psutil.Process(guest.popen.pid).net_connections("unix"), "the guest speaks to the owner's server")
     owner.send(signal.SIGKILL)
-    until(lambda: owner_of(place.home) == guest.popen.pid, "the guest owns the home folder")
+    place.until(lambda: owner_of(place.home) == guest.popen.pid, "the guest owns the home folder")
     place.release("operations")
 
     assert guest.ended()[:2] == (0, TEXT)

@@ -20,10 +20,10 @@ MOMENTS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_ctrl_c_while_it_starts_leaves_nothing(place: Any, until: Any, moment: str) -> None:
+def test_ctrl_c_while_it_starts_leaves_nothing(place: Any, moment: str) -> None:
     place.hold("research")
     command = place.start("brief", *DAY)
-    until(lambda: MOMENTS[moment](place), moment)
+    place.until(lambda: MOMENTS[moment](place), moment)
     place.release("research")
     command.send(signal.SIGINT)
 
@@ -32,12 +32,12 @@ def test_ctrl_c_while_it_starts_leaves_nothing(place: Any, until: Any, moment: s
     assert place.left() == []
 
 
-def test_ctrl_c_while_an_agent_works_leaves_nothing_and_a_second_one_hurries(place: Any, until: Any) -> None:
+def test_ctrl_c_while_an_agent_works_leaves_nothing_and_a_second_one_hurries(place: Any) -> None:
     place.hold("research")
     command = place.start("brief", *DAY)
-    until(place.asked, "research is asked")
+    place.until(place.asked, "research is asked")
     command.send(signal.SIGINT)
-    until(lambda: "Warm shutdown" in place.log("worker"), "the worker is asked to stop")
+    place.until(lambda: "Warm shutdown" in place.log("worker"), "the worker is asked to stop")
     command.send(signal.SIGINT)
 
     assert command.ended()[0] == 130
@@ -47,10 +47,10 @@ def test_ctrl_c_while_an_agent_works_leaves_nothing_and_a_second_one_hurries(pla
     assert place.run("brief", *DAY)[:2] == (0, TEXT)
 
 
-def test_sigterm_ends_a_brief_like_ctrl_c(place: Any, until: Any) -> None:
+def test_sigterm_ends_a_brief_like_ctrl_c(place: Any) -> None:
     place.hold("research")
     command = place.start("brief", *DAY)
-    until(place.asked, "research is asked")
+    place.until(place.asked, "research is asked")
     place.release("research")
     command.send(signal.SIGTERM)
 
@@ -58,10 +58,10 @@ def test_sigterm_ends_a_brief_like_ctrl_c(place: Any, until: Any) -> None:
     assert place.left() == []
 
 
-def test_after_kill_9_the_next_brief_finishes_the_run_and_nothing_is_left(place: Any, until: Any) -> None:
+def test_after_kill_9_the_next_brief_finishes_the_run_and_nothing_is_left(place: Any) -> None:
     place.hold("operations")
     command = place.start("brief", *DAY)
-    until(lambda: "operations" in place.asked(), "operations is asked")
+    place.until(lambda: "operations" in place.asked(), "operations is asked")
     command.send(signal.SIGKILL)
     command.ended()
     place.release("operations")

@@ -12,10 +12,10 @@ DAY = ("--date", "2026-11-30")
 
 
 @pytest.fixture
-def standing(place: Any, until: Any) -> Any:
+def standing(place: Any) -> Any:
     command = place.start("up")
-    until(lambda: " ready." in command.words, "the worker of `jarvis up` is ready")
-    until(lambda: "worker:" in place.run("agents", "--json")[1], "its beats are recorded")
+    place.until(lambda: " ready." in command.words, "the worker of `jarvis up` is ready")
+    place.until(lambda: "worker:" in place.run("agents", "--json")[1], "its beats are recorded")
     return command
 
 
@@ -58,10 +58,10 @@ def test_a_second_up_in_the_same_folder_is_refused(place: Any, standing: Any) ->
     assert standing.popen.poll() is None
 
 
-def test_following_ends_with_ctrl_c(place: Any, standing: Any, until: Any) -> None:
+def test_following_ends_with_ctrl_c(place: Any, standing: Any) -> None:
     follower = place.start("signals", "tail", "--follow")
     place.run("brief", *DAY)
-    until(lambda: "briefing.ready" in follower.out.read_text(), "the fact is shown")
+    place.until(lambda: "briefing.ready" in follower.out.read_text(), "the fact is shown")
     follower.send(signal.SIGINT)
 
     assert follower.ended()[0] == 130

@@ -135,7 +135,7 @@ def test_c205_c207_a_node_that_cannot_route_is_named_with_its_parameter(define, 
     assert caught.value.permanent
 
 
-@pytest.mark.parametrize("node", [Node(), object(), "text", 5, Node, None], ids=repr)
+@pytest.mark.parametrize("node", [Node(), object(), "text", 5, Node, None], ids=lambda node: type(node).__name__)
 def test_what_is_no_node_at_all_is_a_graph_error(define, node) -> None:
     with pytest.raises(GraphError):
         define(node).run()
