@@ -8,7 +8,9 @@ import typer
 from console.commands.agents import agents
 from console.commands.brief import brief
 from console.commands.doctor import doctor
+from console.commands.graph import graph
 from console.commands.init import init
+from console.commands.make import make_workflow
 from console.commands.signals import tail
 from console.commands.up import up
 from console.commands.watchdog import sweep
@@ -19,6 +21,7 @@ __all__ = ["app"]
 app = typer.Typer(name="jarvis", add_completion=False, rich_markup_mode=None)
 signals = typer.Typer(help="The facts on the bus.")
 watchdog = typer.Typer(help="Who has stopped.")
+make = typer.Typer(help="Files to start from.")
 
 
 @app.callback(invoke_without_command=True)
@@ -39,7 +42,10 @@ app.command()(up)
 app.command()(init)
 app.command()(agents)
 app.command()(doctor)
+app.command()(graph)
 signals.command()(tail)
 watchdog.command()(sweep)
 app.add_typer(signals, name="signals")
+make.command("workflow")(make_workflow)
 app.add_typer(watchdog, name="watchdog")
+app.add_typer(make, name="make")

@@ -15,27 +15,25 @@ import workflow.store
 import workflow.stream
 from tests.simulation.threads import BatonThreading
 from tests.simulation.universe import Process, ProcessStore
-from workflow.leases import Renewal
+from workflow.leases import LeaseRenewer, Renewal
 from workflow.store import RunStore
 
 __all__ = ["folding", "simulated_engine"]
 
 
-class ScriptedRenewer:
-    """Stands in for the process-wide renewer: it only knows whose leases there are; a `renewing` actor extends them."""
+class ScriptedRenewer(LeaseRenewer):
+    """A renewer without a thread: it only knows whose leases there are; a `renewing` actor extends them."""
 
     def keep(self, store: RunStore, lease_timeout: float, node_timeout: float) -> Renewal:
         """Begin to renew a segment's lease."""
         _process_of(store).leases.append(store)
-        return Renewal(store, lease_timeout, node_timeout, 0)
-
-    def node_begins(self, renewal: Renewal) -> None:
-        """No node runs too long here."""
+        return Renewal(store, lease_timeout, node_timeout)
 
     def release(self, renewal: Renewal) -> None:
         """The segment has ended."""
         if renewal.store is not None:
             _process_of(renewal.store).leases.remove(renewal.store)
+        super().release(renewal)
 
 
 def _process_of(store: RunStore) -> Process:

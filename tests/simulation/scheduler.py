@@ -47,6 +47,7 @@ class Task:
     waits_for: Obstacle | None = None
     is_dead: Callable[[], bool] = _immortal
     """Whether the process in which it runs has died; then it goes on only to unwind."""
+    paused: bool = False
     done: bool = False
     error: BaseException | None = None
 
@@ -137,12 +138,14 @@ class Scheduler:
     def offer(self, task: Task, waits_for: Obstacle | None) -> None:
         """A task pauses: until its turn comes again, and until the lock that it waits for is free."""
         self._check()
-        task.waits_for = waits_for
+        if task.paused:
+            raise RuntimeError(f"two threads of task {task.name!r} pause at once: the second needs a task of its own (spawn)")
+        task.paused, task.waits_for = True, waits_for
         try:
             self.pass_on(task)
             self._check()
         finally:
-            task.waits_for = None
+            task.paused, task.waits_for = False, None
 
     def pass_on(self, task: Task | None) -> None:
         """Give the baton of a paused or ended task to whoever is chosen, and wait for it to come back."""

@@ -21,6 +21,12 @@ def test_the_readme_opens_with_a_program_that_prints_what_it_says() -> None:
     assert (ran.stdout, ran.stderr) == ("paid for flour, shipped\n", "")
 
 
+def test_the_branches_of_the_how_to_meet_again() -> None:
+    program = blocks("docs/how-to/branches.md")[0]
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("12 kg, 340 EUR\n", "")
+
+
 def test_the_workflow_of_the_how_to_registers_and_runs(tmp_path: Path) -> None:
     (tmp_path / "orders.py").write_text(blocks("docs/how-to/workflow.md")[0])
     program = (

@@ -40,7 +40,7 @@ class Command:
 
     @property
     def words(self) -> str:
-        return self.err.read_text()
+        return self.err.read_text() if self.err.exists() else ""
 
 
 class Place:

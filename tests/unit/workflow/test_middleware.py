@@ -105,7 +105,9 @@ def test_c213_all_befores_then_the_node_then_all_afters_in_the_same_order(around
         return Next()
 
     mine, everywhere = (node, kind("M2", trace)), kind("M1", trace)
-    definition = around(mine, everywhere, (node, kind("M3", trace)), (silent, Tell("other", []))).reconfigure(nodes=[silent, node])
+    definition = around(mine, everywhere, (node, kind("M3", trace)), (silent, Tell("other", []))).reconfigure(
+        nodes=[silent, node]
+    )
     run(definition)
     per_silent_node = ["M1 before", "M1 after"]
     expected = ["M1 before", "M2 before", "M3 before", "node", "M1 after", "M2 after", "M3 after"]
@@ -420,7 +422,9 @@ def test_a_hook_that_is_a_plain_function_may_return_an_awaitable(define, run) ->
         return Next(items=["awaited"])
 
     class Delegating(Middleware):
-        def before(self, node: Any, event: Event, state: WorkflowState, resources: WorkflowResources) -> Awaitable[Event | None]:
+        def before(
+            self, node: Any, event: Event, state: WorkflowState, resources: WorkflowResources
+        ) -> Awaitable[Event | None]:
             return replaced()
 
     assert run(define(First(), last, middleware=[(last, Delegating())])).execution.result == ["awaited"]
