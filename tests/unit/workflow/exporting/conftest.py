@@ -1,7 +1,7 @@
 """A workflow with everything a picture can show: a loop, a fork with a fork inside, and a node that nothing reaches."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -37,11 +37,11 @@ class Lost(Event):
 
 
 class Sides(ParallelEvent):
-    declared_branches = {"left": Left, "right": Right}
+    declared_branches: ClassVar = {"left": Left, "right": Right}
 
 
 class Work(ParallelEvent):
-    declared_branches = {"pages": Page, "figures": Figures}
+    declared_branches: ClassVar = {"pages": Page, "figures": Figures}
 
 
 class Split(Node):
@@ -85,6 +85,12 @@ class Gather(Node):
 class Unreached(Node):
     def __call__(self, event: Lost, state: WorkflowState) -> StopEvent:
         return StopEvent()
+
+
+@pytest.fixture
+def store(memory: Any) -> Any:
+    """Return a store in memory: what these tests are about is not the store."""
+    return memory
 
 
 @pytest.fixture

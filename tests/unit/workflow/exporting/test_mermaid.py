@@ -1,5 +1,7 @@
 """A picture in the language of Mermaid (R)."""
 
+from typing import ClassVar
+
 from workflow import MermaidExporter, Node, ParallelEvent, StartEvent, StopEvent, WorkflowState
 from workflow.exporting import Progress
 
@@ -37,7 +39,7 @@ def test_c273_edges_of_branches_bear_their_names(forking):
 
 def test_names_of_branches_cannot_break_the_picture(define):
     class Split(ParallelEvent):
-        declared_branches = {'a "|b` <i>#1;\n\x00é': StartEvent}
+        declared_branches: ClassVar = {'a "|b` <i>#1;\n\x00é': StartEvent}
 
     def join(event: Split, state: WorkflowState) -> StopEvent:
         return StopEvent()

@@ -1,6 +1,7 @@
 """Which boxes a picture has, and which leads to which (R)."""
 
 from collections.abc import AsyncGenerator, Generator
+from typing import ClassVar
 
 import pytest
 
@@ -27,6 +28,11 @@ class Other(Event):
 
 def begin(event: StartEvent, state: WorkflowState) -> Next | StopEvent | None:
     return StopEvent()
+
+
+class Begin(Node):
+    def __call__(self, event: StartEvent, state: WorkflowState) -> Next:
+        return Next()
 
 
 def again(event: Next, state: WorkflowState) -> StartEvent | Next | StopEvent:
@@ -76,7 +82,7 @@ def test_a_fork_inside_a_branch_meets_at_its_own_join_whose_end_is_that_of_the_b
 
 def test_a_fork_that_opens_itself_again_is_drawn_once(define):
     class Deeper(ParallelEvent):
-        declared_branches = {"down": Next}
+        declared_branches: ClassVar = {"down": Next}
 
     def dig(event: StartEvent, state: WorkflowState) -> Deeper:
         return Deeper({"down": Next()})
@@ -102,7 +108,7 @@ def test_a_fork_that_opens_itself_again_is_drawn_once(define):
 
 def test_a_fork_without_a_join_still_shows_its_branches(define):
     class Split(ParallelEvent):
-        declared_branches = {"only": Next}
+        declared_branches: ClassVar = {"only": Next}
 
     def fork(event: StartEvent, state: WorkflowState) -> Split:
         return Split({"only": Next()})
@@ -181,7 +187,7 @@ def test_generators_lead_to_the_events_that_they_return(define):
 
 def test_what_a_node_describes_stands_in_place_of_its_annotation(define):
     class Route(Node):
-        described_transitions = {"it is new": Next, "it is known": StopEvent}
+        described_transitions: ClassVar = {"it is new": Next, "it is known": StopEvent}
 
         def __call__(self, event: StartEvent, state: WorkflowState) -> Event:
             return Next()
@@ -210,7 +216,7 @@ def test_a_description_of_no_events_is_a_graph_error(define, described):
         def __call__(self, event: StartEvent, state: WorkflowState) -> Event:
             return Next()
 
-    with pytest.raises(GraphError, match="'route'.*described_transitions"):
+    with pytest.raises(GraphError, match=r"'route'.*described_transitions"):
         define(Route()).picture()
 
 
@@ -231,29 +237,28 @@ def test_a_workflow_without_nodes_has_an_empty_picture(define):
 
 
 def test_c316_labels_of_local_and_anonymous_classes_are_short_and_plain(define):
-    odd = type("/home/somebody/orders.py:12\x00\u202eNode\n", (Begin,), {})
-    event = define(odd(), again).picture()
+    class Local(Begin):
+        pass
 
-    assert [box.label for box in event.boxes.values()] == ["StartEvent", "py 12 Node", "Next", "again", "StopEvent"] or [
-        box.label for box in event.boxes.values()
-    ] == ["StartEvent", "orders py 12 Node", "Next", "again", "StopEvent"]
+    odd = type("/home/somebody/orders.py:12\x01\u202eNode\n", (Begin,), {})
+    assert _node_labels(define(Local(), again)) == ["Local", "again"]
+    assert _node_labels(define(odd(), again)) == ["orders py 12 Node", "again"]
 
 
-class Begin(Node):
-    def __call__(self, event: StartEvent, state: WorkflowState) -> Next:
-        return Next()
+def _node_labels(workflow):
+    return [box.label for box in workflow.picture().boxes.values() if box.step is not None]
 
 
 def test_c316_a_class_without_a_usable_name_has_a_label_all_the_same(define):
     nameless = type("\x01\x02", (Begin,), {"step_name": "first"})
-    assert [box.label for box in define(nameless(), again).picture().boxes.values()][1] == "unnamed"
+    assert _node_labels(define(nameless(), again)) == ["unnamed", "again"]
 
 
 def test_boxes_with_one_label_and_words_of_mermaid_have_ids_of_their_own(define):
     def end(event: StartEvent, state: WorkflowState) -> Next:
         return Next()
 
-    class Next_(Node):  # noqa: N801
+    class Next_(Node):
         def __call__(self, event: Next, state: WorkflowState) -> StopEvent:
             return StopEvent()
 
