@@ -119,7 +119,7 @@ class Workflow(Generic[StateT]):
         }
         for option, value in given.items():
             if value is not UNSET:
-                setattr(self, option, value)
+                setattr(self, option, _KEPT.get(option, _as_is)(value))
 
     # --- hooks --------------------------------------------------------------------------------------------------------------
 
@@ -334,7 +334,12 @@ _PUBLIC = (
 _ATTRIBUTES = {**{option: f"_{option}" for option in _PRIVATE}, **{option: option for option in _PUBLIC}, "state": "_seed"}
 
 
-_KEPT: dict[str, Callable[[Any], Any]] = {"nodes": tuple, "types": tuple, "middleware": check_middleware}
+_KEPT: dict[str, Callable[[Any], Any]] = {
+    "nodes": tuple,
+    "types": tuple,
+    "compatible_versions": tuple,
+    "middleware": check_middleware,
+}
 
 
 def _as_is(value: Any) -> Any:

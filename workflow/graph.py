@@ -9,6 +9,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Union, cast
 
 from workflow.errors import GraphError, WorkflowError
@@ -112,23 +113,21 @@ def _spec(node: Callable[..., Any]) -> NodeSpec:
         raise GraphError(f"{node!r} is no node: give a function, or an object (not its class) with `__call__`")
     name = _step_name(node)
     function = node if inspect.isroutine(node) else type(node).__call__
-    parameters = [
-        parameter
-        for parameter in inspect.signature(node).parameters.values()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    ]
+    is_method = not inspect.isfunction(node)
+    parameters, hints = _signature(function, is_method) if inspect.isfunction(function) else _read_signature(node, function)
     if not 2 <= len(parameters) <= 3:
         wanted = "(event, state) or (event, state, resources)"
         raise GraphError(f"node {name!r} takes {len(parameters)} parameters: it needs {wanted}")
-    hints = _hints(function, name)
+    if isinstance(hints, str):
+        raise GraphError(f"node {name!r} {hints}")
     is_generator = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     return NodeSpec(
         call=node,
         step_name=name,
-        handles=_handled(name, parameters[0].name, hints),
+        handles=_handled(name, parameters[0], hints),
         returns=_returned(name, hints, is_generator=is_generator),
-        state=_need(name, parameters[1].name, hints, WorkflowState),
-        resources=_need(name, parameters[2].name, hints, WorkflowResources) if len(parameters) == 3 else None,
+        state=_need(name, parameters[1], hints, WorkflowState),
+        resources=_need(name, parameters[2], hints, WorkflowResources) if len(parameters) == 3 else None,
         is_async=inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function),
         is_generator=is_generator,
     )
@@ -142,15 +141,28 @@ def _step_name(node: Callable[..., Any]) -> str:
     return cast(str, name)
 
 
-def _hints(function: Any, name: str) -> dict[str, Any]:
+@lru_cache(maxsize=1024)
+def _signature(function: Any, is_method: bool) -> tuple[tuple[str, ...], dict[str, Any] | str]:
+    """`_read_signature` of a plain function, remembered: workers rebuild their definitions for each segment."""
+    parameters, hints = _read_signature(function, function)
+    return (parameters[1:] if is_method else parameters), hints
+
+
+def _read_signature(node: Any, function: Any) -> tuple[tuple[str, ...], dict[str, Any] | str]:
+    """The names of a node's positional parameters, and its annotations, or in words why they cannot be had."""
+    names = tuple(
+        parameter.name
+        for parameter in inspect.signature(node).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    )
     try:
-        return typing.get_type_hints(function)
+        return names, typing.get_type_hints(function)
     except (NameError, AttributeError, SyntaxError) as trouble:
-        raise GraphError(
-            f"node {name!r} has an annotation that cannot be resolved ({trouble}): import its class outside `if TYPE_CHECKING:`"
-        ) from trouble
+        return names, (
+            f"has an annotation that cannot be resolved ({trouble}): import its class outside `if TYPE_CHECKING:`"
+        )
     except TypeError as trouble:
-        raise GraphError(f"node {name!r} is not callable as a node: {trouble}") from trouble
+        return names, f"is not callable as a node: {trouble}"
 
 
 def _handled(name: str, parameter: str, hints: dict[str, Any]) -> type[Event]:

@@ -240,7 +240,7 @@ def test_c316_labels_of_local_and_anonymous_classes_are_short_and_plain(define):
     class Local(Begin):
         pass
 
-    odd = type("/home/somebody/orders.py:12\x01\u202eNode\n", (Begin,), {})
+    odd = type("/home/somebody/orders.py:12\x01\u202eNode\n", (Begin,), {"step_name": "odd"})
     assert _node_labels(define(Local(), again)) == ["Local", "again"]
     assert _node_labels(define(odd(), again)) == ["orders py 12 Node", "again"]
 
