@@ -1,6 +1,9 @@
 # The words people type. `make brief` and `make test` do all the set-up that they need.
 
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+# The first Python on the PATH that runs and is new enough.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+            $$python -c '$(NEW_ENOUGH)' 2>/dev/null && { echo $$python; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
 ROOMS := persistence workflow bus mesh workers console
@@ -57,7 +60,7 @@ clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .cache dist
 
 $(BIN)/python:
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	@"$(PYTHON)" -c '$(NEW_ENOUGH)' 2>/dev/null \
 	  || { echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..."; exit 2; }
 	@"$(PYTHON)" -m venv $(VENV) \
 	  || { rm -rf $(VENV); echo "Python's venv module is missing: install it (on Debian: apt install python3-venv)"; exit 2; }

@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed, 2 misuse, 128 and the signal's number when a signa
 """
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -17,6 +18,9 @@ INTERRUPTED = 128
 
 def main() -> NoReturn:
     """Do what the command line says and end the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another one
     sys.exit(run(sys.argv[1:]))
 
 

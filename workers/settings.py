@@ -35,6 +35,15 @@ class ScheduleSettings(_Table):
     """``[schedule]``: when the briefing is written, by the operator's clock, and how often the watchdog sweeps (seconds)."""
 
     briefing: dt.time = dt.time(7, 0)
+
+    @field_validator("briefing", mode="before")
+    @classmethod
+    def _is_a_time_of_day(cls, value: Any) -> Any:
+        """A number would be taken for seconds after midnight."""
+        if isinstance(value, int | float):
+            raise ValueError('must be a time of day, such as "07:00"')
+        return value
+
     watchdog_every: int = Field(default=60, ge=5)
 
 

@@ -16,11 +16,15 @@ __all__ = ["BranchRunner", "ConcurrentBranchRunner", "OpenBranch", "SequentialBr
 
 @dataclass(frozen=True, slots=True)
 class OpenBranch:
-    """A branch that has not ended. `advance` takes it as far as it gets now; ``is_pausing`` says that no new node may begin."""
+    """A branch that has not ended. `advance` takes it as far as it gets now.
+
+    ``is_pausing`` says that no new node may begin; ``stop`` says so to all branches.
+    """
 
     name: str
     advance: Callable[[], Coroutine[Any, Any, None]]
     is_pausing: Callable[[], bool]
+    stop: Callable[[], None]
 
 
 class BranchRunner(Protocol):
@@ -66,6 +70,6 @@ class ConcurrentBranchRunner:
             except BaseException as error:  # noqa: BLE001 - the first one is raised when all have ended
                 errors.append(error)
 
-        await host.together([advance(branch) for branch in branches], self.limit)
+        await host.together([advance(branch) for branch in branches], self.limit, branches[0].stop)
         if errors:
             raise errors[0]

@@ -19,6 +19,7 @@ from workflow.errors import WorkflowError
 __all__ = ["DirectHost", "Host", "LoopHost", "drive", "in_thread", "refuse_on_event_loop"]
 
 T = TypeVar("T")
+Core = Coroutine[Any, Any, None]
 MAX_THREADS = 1000
 """Blocking calls at once. A node whose reader is slow keeps its thread, so this is also how many such nodes a process holds."""
 
@@ -38,8 +39,11 @@ class Host(Protocol):
         """Run a coroutine function on an event loop."""
         ...
 
-    async def together(self, cores: Sequence[Coroutine[Any, Any, None]], limit: int | None) -> None:
-        """Run core coroutines side by side, so many at a time at most, to the end of each. They raise nothing."""
+    async def together(self, cores: Sequence[Core], limit: int | None, stop: Callable[[], None]) -> None:
+        """Run core coroutines side by side, so many at a time at most, to the end of each. They raise nothing.
+
+        When the wait for them is broken off they come to their ends all the same; ``stop`` tells them to hurry.
+        """
         ...
 
 
@@ -63,11 +67,16 @@ class DirectHost:
             future.cancel()
             raise
 
-    async def together(self, cores: Sequence[Coroutine[Any, Any, None]], limit: int | None) -> None:
+    async def together(self, cores: Sequence[Core], limit: int | None, stop: Callable[[], None]) -> None:
         """See `Host.together`: a thread for each."""
         with ThreadPoolExecutor(limit or len(cores), thread_name_prefix="workflow-branch") as pool:
-            for done in [pool.submit(contextvars.copy_context().run, drive, core) for core in cores]:
-                done.result()
+            running = [pool.submit(contextvars.copy_context().run, drive, core) for core in cores]
+            try:
+                for done in running:
+                    done.result()
+            except BaseException:
+                stop()  # Ctrl-C comes to this thread alone; leaving the block waits for the others
+                raise
 
 
 class LoopHost:
@@ -90,15 +99,20 @@ class LoopHost:
         """See `Host.asynchronous`."""
         return await call()
 
-    async def together(self, cores: Sequence[Coroutine[Any, Any, None]], limit: int | None) -> None:
-        """See `Host.together`: a task for each."""
+    async def together(self, cores: Sequence[Core], limit: int | None, stop: Callable[[], None]) -> None:
+        """See `Host.together`: a task for each, cancelled with this one."""
         room = asyncio.Semaphore(limit or len(cores))
 
-        async def in_turn(core: Coroutine[Any, Any, None]) -> None:
+        async def in_turn(core: Core) -> None:
             async with room:
                 await core
 
-        await asyncio.gather(*(in_turn(core) for core in cores))
+        try:
+            # Exceptions are returned, since one that is cancelled while it waits for room must not end the wait for the others.
+            await asyncio.gather(*map(in_turn, cores), return_exceptions=True)
+        finally:
+            for core in cores:
+                core.close()  # one that has not begun
 
 
 async def in_thread(call: Callable[[], T]) -> T:

@@ -17,6 +17,7 @@ from workflow.events import Event
 from workflow.graph import NodeSpec
 from workflow.middleware import Middleware
 from workflow.output import Output
+from workflow.parallel import ParallelEvent
 from workflow.resources import WorkflowResources
 from workflow.state import WorkflowState
 
@@ -62,6 +63,8 @@ class Call:
                 raise WorkflowError(
                     f"{type(one).__qualname__}.before returned another kind of event: return one of the same class"
                 )
+            if isinstance(replacement, ParallelEvent) and isinstance(event, ParallelEvent):
+                replacement = replacement.joined(event.results)
             event = event if replacement is None else replacement
         return event
 

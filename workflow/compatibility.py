@@ -46,9 +46,9 @@ def _check_next(path: RecordedPath, spec: NodeSpec | None, index: int, event: Ev
     """The step that comes next: it needs a node, and a run that waits on this path needs the one that waited."""
     if spec is None:
         raise _incompatible(path, f"no node handles {type(event).__qualname__}, the event of step {index}")
-    active = path.store.control.interrupt
-    if active is not None and path.holds(active.step_id) and active.step_id != path.step_id(index, spec.step_name):
-        raise _incompatible(path, f"it waits in step {active.step_id!r}, but its event is handled by {spec.step_name!r} now")
+    for step_id in path.store.control.waiting_steps:
+        if path.holds(step_id) and step_id != path.step_id(index, spec.step_name):
+            raise _incompatible(path, f"it waits in step {step_id!r}, but its event is handled by {spec.step_name!r} now")
 
 
 def _incompatible(path: RecordedPath, change: str) -> WorkflowRefusedError:

@@ -140,6 +140,11 @@ class Control:
         return self.status is WorkflowStatus.FAILED or (self.status is WorkflowStatus.RUNNING and expired)
 
     @property
+    def waiting_steps(self) -> tuple[str, ...]:
+        """The steps whose nodes have reached a wait that is not over: the current one first, then those behind it."""
+        return self.pending_steps if self.interrupt is None else (self.interrupt.step_id, *self.pending_steps)
+
+    @property
     def awaits_input(self) -> bool:
         """Whether there is a current interruption without an answer."""
         return self.interrupt is not None and self.interrupt.input is None

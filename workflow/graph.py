@@ -158,9 +158,7 @@ def _read_signature(node: Any, function: Any) -> tuple[tuple[str, ...], dict[str
     try:
         return names, typing.get_type_hints(function)
     except (NameError, AttributeError, SyntaxError) as trouble:
-        return names, (
-            f"has an annotation that cannot be resolved ({trouble}): import its class outside `if TYPE_CHECKING:`"
-        )
+        return names, (f"has an annotation that cannot be resolved ({trouble}): import its class outside `if TYPE_CHECKING:`")
     except TypeError as trouble:
         return names, f"is not callable as a node: {trouble}"
 
@@ -182,8 +180,9 @@ def _returned(name: str, hints: dict[str, Any], *, is_generator: bool) -> tuple[
     if "return" not in hints:
         raise GraphError(f"node {name!r}: annotate its return type with the events that may follow")
     if is_generator:
-        # What a generator yields and returns stands in its arguments; without any it may return whatever it likes.
-        parts = [option for argument in typing.get_args(hints["return"]) for option in _options(argument)]
+        # Of a generator only what it returns can follow; an async one yields it. Without arguments it may be any event.
+        arguments = typing.get_args(hints["return"])
+        parts = _options(arguments[2] if len(arguments) == 3 else arguments[0]) if arguments else ()
         return tuple(cast(type[Event], part) for part in parts if _is_event(part))
     options = [option for option in _options(hints["return"]) if option is not type(None)]
     if not options or not all(_is_event(option) for option in options):

@@ -38,6 +38,12 @@ class StateJournal:
         self._recorded = None
         return self.change(state)
 
+    def branched(self) -> "StateJournal":
+        """A journal for a branch, which begins with the same state."""
+        branch = StateJournal(self._serializer)
+        branch._recorded = self._recorded
+        return branch
+
     def recorded(self, state: WorkflowState) -> None:
         """The records hold this state: what is found from now on is what changes after it."""
         self._recorded = {key: self._encoded(key, value) for key, value in state.all().items()}

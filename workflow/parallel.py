@@ -44,6 +44,12 @@ class ParallelEvent(Event):
         copy._results = {}
         return copy
 
+    def joined(self, results: Mapping[str, Any]) -> Self:
+        """The same fork with these results besides its own. For the engine: they are kept beside an event, not in it."""
+        copy = self.model_copy()
+        copy._results = {**results, **self._results}
+        return copy
+
     def has_result(self, branch: str) -> bool:
         """Whether a branch has ended; its result may be None."""
         return branch in self._results

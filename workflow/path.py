@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from workflow.errors import WorkflowError
-from workflow.events import Event, StopEvent
+from workflow.events import Event
 from workflow.journal import StateJournal
-from workflow.parallel import ParallelEvent
 from workflow.records import Base, StateChange, StepRecord, base_key, branch_prefix, step_key
 from workflow.state import WorkflowState
 from workflow.store import RunStore
@@ -81,8 +80,8 @@ class RecordedPath:
         return step_id.startswith(self._ids) and "/" not in step_id.removeprefix(self._ids)
 
     def branch(self, fork: int, name: str, begins: Event) -> "RecordedPath":
-        """The path of a branch of the fork that is the step of this number."""
-        return RecordedPath(self.store, branch_prefix(self.step_id(fork, self._names[fork]), name), begins)
+        """The path of a branch of the fork that the step of this number returned; -1 is a fork that the path begins with."""
+        return RecordedPath(self.store, branch_prefix(self._ids, fork, name), begins)
 
     def name_of(self, index: int) -> str | None:
         """The name of the step that is recorded under this number, or None."""
@@ -103,8 +102,7 @@ class RecordedPath:
         self, index: int, name: str, event: Event, state: WorkflowState, journal: StateJournal
     ) -> tuple[dict[str, Any], list[str]]:
         """What to write and what to delete when a step has been made: its own record, or a base for it and all before it."""
-        # A fork keeps its record until its branches have met again, and a branch keeps its end.
-        if index + 1 - self.first < FOLD_AFTER or isinstance(event, ParallelEvent | StopEvent):
+        if index + 1 - self.first < FOLD_AFTER:
             self._names[index] = name
             return {self._key(index, name): StepRecord(event, journal.change(state)).to_record()}, self._some_leftovers()
         self._base = Base(index + 1, event, journal.whole(state))
@@ -125,7 +123,11 @@ class RecordedPath:
             self._names[place.index] = place.name
 
     def _is_folded(self, key: str) -> bool:
-        """Whether a record belongs to a step that is folded, or to a branch of one: no fork is open when steps are folded."""
+        """Whether a record belongs to a step that is folded, or to a branch of one.
+
+        Steps are folded when one has just been made: the branches of all forks before it have met, and if it returned a fork
+        itself, none of its branches has begun.
+        """
         if not key.startswith(self._prefix) or key == self._base_key:
             return False
         place = self._place(key)

@@ -14,8 +14,8 @@ __ignition                   what the run was started with, for its whole life  
                              the whole state
 <run>/__outcome              the final state and result of a retained run               with completion
 
-The steps of a branch are ``<branch>/<step>``, where ``<branch>`` is a hash of its fork's step and its name; a base of its own
-is ``<run>/<branch>/__base``.
+The steps of a branch are ``<branch>/<step>``, where ``<branch>`` is a hash of its fork's number and its name; those of a
+branch inside it ``<branch>/<branch>/<step>``. A base of its own is ``<run>/<branch>/__base``.
 
 Every shape carries its version in ``v``. The first step record holds the whole state, later ones what changed.
 """
@@ -83,9 +83,12 @@ def deferred_key(run_id: str, step_id: str) -> str:
     return f"{run_id}/{step_id}::{DEFERRED_NAME}"
 
 
-def branch_prefix(fork_step_id: str, branch: str) -> str:
-    """What the step ids of a branch begin with: unlike that of any other branch of any other fork."""
-    return sha256(f"{fork_step_id}\x00{branch}".encode()).hexdigest()[:24] + "/"
+def branch_prefix(path: str, fork: int, branch: str) -> str:
+    """What the step ids of a branch begin with: unlike that of any other branch of any other fork.
+
+    ``path`` is what those of the forking path begin with, and ``fork`` the number of its step.
+    """
+    return path + sha256(f"{fork}\x00{branch}".encode()).hexdigest()[:24] + "/"
 
 
 def base_key(run_id: str, prefix: str = "") -> str:

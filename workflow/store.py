@@ -9,11 +9,12 @@ import datetime as dt
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from persistence import Persistence, PersistenceError
+from persistence import IndexEntry, Persistence, PersistenceError, UnreachableError
 from workflow.clock import Clock
 from workflow.control import Control
 from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
@@ -33,6 +34,15 @@ FAILURE_LIMIT = 2000
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """One write as it was sent."""
+
+    control: Control
+    records: Mapping[str, bytes]
+    deleted: Sequence[str]
+
+
 class RunStore:
     """The records of one workflow id. Blocking; made for one call or one segment."""
 
@@ -47,6 +57,7 @@ class RunStore:
         self._records: dict[str, bytes] = {}
         self._control: Control | None = None
         self._ignition: Ignition | None = None
+        self._unconfirmed: list[_Written] = []
         self._displaced = False
         self._closed = False
         self._ours = False
@@ -58,6 +69,7 @@ class RunStore:
         """Read the whole partition in one trip. None when there is no run."""
         self._records = self._persistence.load(self.workflow_id)
         self._control = self._ignition = None
+        self._unconfirmed.clear()
         self._displaced = self._ours = False
         if CONTROL not in self._records:
             return None
@@ -156,6 +168,7 @@ class RunStore:
         if self._is_copy():
             raise stale_attempt(self.workflow_id, verb)
         with self._lock:
+            self._confirm()
             if self._displaced:
                 raise self._displacement(verb)
             control = change(self._renewed())
@@ -176,6 +189,7 @@ class RunStore:
     def renew(self) -> bool:
         """Extend a lease that is still live. False when it is lost, or when there is nothing to renew."""
         with self._lock:
+            self._confirm()
             if self._displaced or self._control is None or not self._control.lease_is_live(self._second()):
                 return False
             return self._write(self._renewed(), {}, (), None)
@@ -187,6 +201,7 @@ class RunStore:
         with self._lock:
             if self._displaced:
                 return False
+            self._confirm()
             return self._persistence.delete_if_unchanged(self.workflow_id, CONTROL, self._records[CONTROL])
 
     def forget_cancelled(self) -> None:
@@ -243,17 +258,40 @@ class RunStore:
         encoded = {key: self._encoded(key, value) for key, value in records.items()}
         encoded[CONTROL] = self._encoded(CONTROL, control.to_record())
         index = self._entry(control, self.ignition, retain_until)
-        if not self._persistence.write_if_unchanged(self.workflow_id, CONTROL, self._records[CONTROL], encoded, gone, index):
-            self._displaced = True
-            return False
-        for key in gone:
-            self._records.pop(key, None)
-        self._records.update(encoded)
-        self._control = control
+        written = _Written(control, encoded, gone)
+        try:
+            if not self._persistence.write_if_unchanged(
+                self.workflow_id, CONTROL, self._records[CONTROL], encoded, gone, index
+            ):
+                self._displaced = True
+                return False
+        except UnreachableError:
+            self._unconfirmed.append(written)
+            raise
+        self._adopt(written)
         return True
+
+    def _confirm(self) -> None:
+        """After a lost reply, find out whether the write took effect: control then holds bytes that only we can have written."""
+        if not self._unconfirmed:
+            return
+        held = self._persistence.get(self.workflow_id, CONTROL)
+        for written in self._unconfirmed:
+            if held == written.records[CONTROL]:
+                self._adopt(written)
+                # A run that this very write has settled is not touched again.
+                self._displaced = written.control.status is not WorkflowStatus.RUNNING
+        self._unconfirmed.clear()
+
+    def _adopt(self, written: "_Written") -> None:
+        for key in written.deleted:
+            self._records.pop(key, None)
+        self._records.update(written.records)
+        self._control = written.control
 
     def _fail(self, error: BaseException) -> bool:
         with suppress(Exception):
+            self._confirm()
             if self._ours and not self._displaced and self.control.status is WorkflowStatus.RUNNING:
                 failure = Failure(type(error).__qualname__, _message(error), self.moment())
                 records = {failure_key(self.control.run_id): failure.to_record()}
@@ -268,7 +306,7 @@ class RunStore:
         running = self.control.status is WorkflowStatus.RUNNING
         return self.control.committed(self.lease() if running else self.control.lease_expires_at)
 
-    def _entry(self, control: Control, ignition: Ignition, retain_until: float | None) -> Any:
+    def _entry(self, control: Control, ignition: Ignition, retain_until: float | None) -> IndexEntry:
         return entry_of(
             self.workflow_id,
             control,

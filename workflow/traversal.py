@@ -94,11 +94,11 @@ class Traversal(Generic[StateT]):
                 event = event.fresh()
                 if not await self._fork(walk, index - 1, event):
                     return Paused()
-            self._check_budget(walk, index)
             spec = self.graph.node_for(event)
             step_id = walk.path.step_id(index, spec.step_name)
             if self._is_held_back(step_id):
                 return Paused()
+            self._check_budget(walk, index)
             step = self._begin(walk, step_id)
             returned = await self._execute(walk, spec, step, event)
             if walk.branch is None and (returned is None or isinstance(returned, StopEvent)):
@@ -116,7 +116,7 @@ class Traversal(Generic[StateT]):
         try:
             return await call.run(event)
         except BaseException:
-            self._stopping = True
+            self._stop()
             raise
         finally:
             if self.renewal is not None:
@@ -146,6 +146,9 @@ class Traversal(Generic[StateT]):
         active = self.store.control.interrupt
         return active is not None and active.step_id != step_id
 
+    def _stop(self) -> None:
+        self._stopping = True
+
     def _is_pausing(self) -> bool:
         """Whether no node may begin at all: one has failed, or one waits for an answer."""
         return self._stopping or self.store.control.awaits_input
@@ -173,17 +176,15 @@ class Traversal(Generic[StateT]):
                 return all(event.has_result(name) for name in event.branches)
 
     def _open_branch(self, walk: _Walk[StateT], fork: int, event: ParallelEvent, name: str) -> OpenBranch:
-        return OpenBranch(name, partial(self._advance, walk, fork, event, name), self._is_pausing)
+        return OpenBranch(name, partial(self._advance, walk, fork, event, name), self._is_pausing, self._stop)
 
     async def _advance(self, walk: _Walk[StateT], fork: int, event: ParallelEvent, name: str) -> None:
-        path = walk.path.branch(fork, name, event.branches[name])
-        state = walk.state.model_copy(deep=True)
-        journal = StateJournal(self.serializer)
-        journal.recorded(state)
+        begins = event.branches[name].model_copy(deep=True)
+        path, state = walk.path.branch(fork, name, begins), walk.state.model_copy(deep=True)
         try:
-            end = await self._walk(replace(walk, path=path, journal=journal, state=state, branch=name))
+            end = await self._walk(_Walk(path, walk.journal.branched(), state, name))
         except BaseException:
-            self._stopping = True
+            self._stop()
             raise
         if isinstance(end, Ended):
             event.set_result(name, end.event.result)

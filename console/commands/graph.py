@@ -100,7 +100,7 @@ def _drawn(definition: "Workflow[Any]") -> "Picture":
         raise
     except Exception as trouble:
         kind = type(trouble).__qualname__
-        raise ConsoleError(f"the definition {type(definition).__qualname__} has an error ({kind}: {trouble})") from trouble
+        raise ConsoleError(f"the definition {type(definition).__name__} has an error ({kind}: {trouble})") from trouble
 
 
 def _progress(mesh: "Joined", name: str, workflow_id: str) -> "Progress":

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from persistence import InMemoryPersistence
+from persistence import InMemoryPersistence, Persistence
 from workflow import (
     Event,
     ExecutionRequest,
@@ -72,6 +72,12 @@ def stopped(definition: Workflow) -> bool:
     """Whether the current run is failed because its reader has gone."""
     seen = definition.inspect()
     return seen is not None and seen.failure is not None and "the consumer stopped" in seen.failure.message
+
+
+@pytest.fixture
+def inner() -> Persistence:
+    """Return a store in memory: nothing here is a matter of the store."""
+    return InMemoryPersistence()
 
 
 # --- the calls --------------------------------------------------------------------------------------------------------------

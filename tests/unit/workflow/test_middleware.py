@@ -5,7 +5,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from typing import Any
 
 import pytest
+from pydantic import Field
 
+from persistence import InMemoryPersistence, Persistence
 from workflow import (
     Event,
     ExecutionRequest,
@@ -27,7 +29,7 @@ from workflow import (
 
 
 class Next(Event):
-    items: list[str] = []
+    items: list[str] = Field(default_factory=list[str])
 
 
 class Tell(Middleware):
@@ -64,6 +66,12 @@ class First(Node):
 
 def last(event: Next, state: WorkflowState) -> StopEvent:
     return StopEvent(event.items)
+
+
+@pytest.fixture
+def inner() -> Persistence:
+    """Return a store in memory: nothing here is a matter of the store."""
+    return InMemoryPersistence()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from persistence import InMemoryPersistence
+from persistence import InMemoryPersistence, Persistence
 from workflow import (
     ActivityStreamEvent,
     Event,
@@ -63,6 +63,12 @@ def failure_of(definition: Workflow) -> tuple[WorkflowStatus, str]:
 
 
 STOPPED = (WorkflowStatus.FAILED, "the consumer stopped before the run settled: run() recovers it")
+
+
+@pytest.fixture
+def inner() -> Persistence:
+    """Return a store in memory: nothing here is a matter of the store."""
+    return InMemoryPersistence()
 
 
 @pytest.fixture
@@ -709,7 +715,7 @@ def test_c113_a_forked_child_that_drops_its_copy_does_not_fail_the_parents_run(t
 
 ENDING = """
 from collections.abc import Generator
-from persistence import InMemoryPersistence
+from persistence import InMemoryPersistence, Persistence
 from workflow import StartEvent, StopEvent, Workflow, WorkflowState
 
 class Printing(InMemoryPersistence):

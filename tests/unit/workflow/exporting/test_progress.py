@@ -143,6 +143,12 @@ def test_behind_a_fork_the_branches_are_read(define):
     assert read_progress(workflow) == Progress(done={"fork", "branch_a", "last"}, current={"join"})
 
 
+def test_a_run_that_begins_with_a_fork_is_read_too(define):
+    workflow = define(branch_a, last, join, start_event=Fork({"a": Second(), "b": Third()}))
+    workflow.run()
+    assert read_progress(workflow) == Progress(current={"branch_a"})
+
+
 def test_a_branch_that_failed_is_told_from_one_that_waits(define):
     both = threading.Barrier(2, timeout=20)
 
