@@ -16,6 +16,7 @@ from workflow.ids import new_run_id, new_writer
 from workflow.path import RecordedPath
 from workflow.records import Ignition
 from workflow.requests import ExecutionRequest
+from workflow.status import WorkflowStatus
 from workflow.store import RunStore
 
 __all__ = ["Shown", "Start", "admit", "record_start"]
@@ -111,4 +112,6 @@ def _take(store: RunStore, control: Control) -> None:
     current = store.load()
     if current is None or current.run_id != control.run_id:
         raise StaleRunError(store.workflow_id, control.run_id, current.run_id if current else None)
+    if current.status is WorkflowStatus.CANCELLED:
+        raise lifecycle.cancelled(store.workflow_id)
     raise lifecycle.stale_attempt(store.workflow_id, "continue the run")

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from workflow.errors import WorkflowError
@@ -60,12 +61,15 @@ class DirectHost:
 
     async def asynchronous(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """See `Host.asynchronous`."""
-        future = asyncio.run_coroutine_threadsafe(call(), _loop_thread.loop())
+        future = asyncio.run_coroutine_threadsafe(_outcome(call), _loop_thread.loop())
         try:
-            return future.result()
+            returned = future.result()
         except BaseException:
             future.cancel()
             raise
+        if isinstance(returned, _Leaving):
+            raise returned.error
+        return returned
 
     async def together(self, cores: Sequence[Core], limit: int | None, stop: Callable[[], None]) -> None:
         """See `Host.together`: a thread for each."""
@@ -122,6 +126,21 @@ async def in_thread(call: Callable[[], T]) -> T:
     """
     context = contextvars.copy_context()
     return await asyncio.get_running_loop().run_in_executor(_threads.pool(), context.run, call)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """Somebody wants to end the program."""
+
+    error: BaseException
+
+
+async def _outcome(call: Callable[[], Coroutine[Any, Any, T]]) -> "T | _Leaving":
+    """What the call returns. What would end the loop is returned too, for other runs have their nodes on it."""
+    try:
+        return await call()
+    except (KeyboardInterrupt, SystemExit) as error:
+        return _Leaving(error)
 
 
 def drive(core: Coroutine[Any, Any, T]) -> T:

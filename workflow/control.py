@@ -196,6 +196,7 @@ def interrupt_record(active: ActiveInterrupt) -> dict[str, Any]:
     """The stored shape of an interruption: in control while it is the current one, beside its step while it is deferred."""
     request, accepted = active.request, active.input
     return {
+        "v": VERSION,
         "id": request.id,
         "step": active.step_id,
         "wait": active.wait,
@@ -208,7 +209,9 @@ def interrupt_record(active: ActiveInterrupt) -> dict[str, Any]:
 
 
 def interrupt_of(record: Mapping[str, Any]) -> ActiveInterrupt:
-    """The interruption behind a stored shape."""
+    """The interruption behind a stored shape. Raises KeyError, TypeError or ValueError for any other shape."""
+    if record["v"] != VERSION:
+        raise ValueError(f"version {record['v']!r} of an interruption is not known")
     request, accepted = record["request"], record["input"]
     if not isinstance(request, InterruptRequest):
         request = UnknownRequest(original=request, shown=record["shown"], ends=record["ends"])

@@ -22,6 +22,7 @@ __all__ = [
     "abandon",
     "acknowledge",
     "cancel",
+    "cancelled",
     "continue_run",
     "meet",
     "run_in_flight",
@@ -61,16 +62,13 @@ class Claim:
     control: Control
 
 
-_CANCELLED = "its run is cancelled: acknowledge() it, then start anew"
-
-
 # --- starting ---------------------------------------------------------------------------------------------------------------
 
 
 def meet(workflow_id: str, current: Control, request: ExecutionRequest, now: int) -> Recover | Supersede:
     """What a start does about the run that holds its workflow id."""
     if current.status is WorkflowStatus.CANCELLED:
-        raise _refused(RefusalReason.CANCELLED, workflow_id, _CANCELLED)
+        raise cancelled(workflow_id)
     if request.recover_failed and _recoverable(current, request, now):
         return Recover(current.run_id, current.attempt)
     if request.run_id is None and current.is_dead(now):
@@ -138,7 +136,7 @@ def continue_run(
     """What a resume, a signal or a recovery does with the current run. The order of the checks is part of the rules."""
     control = _expected(workflow_id, current, request.run_id, request.expected_attempt)
     if control.status is WorkflowStatus.CANCELLED:
-        raise _refused(RefusalReason.CANCELLED, workflow_id, _CANCELLED)
+        raise cancelled(workflow_id)
     if control.status is WorkflowStatus.COMPLETED:
         if request.signal_name is not None:
             raise _refused(RefusalReason.NOT_AWAITED, workflow_id, "its run is completed and waits for nothing")
@@ -265,6 +263,11 @@ def stale_attempt(workflow_id: str, verb: str) -> WorkflowRefusedError:
     """A segment met a newer owner of its run: it cannot ``verb`` any more."""
     message = f"cannot {verb}: another process has taken the run over or ended it"
     return _refused(RefusalReason.STALE_ATTEMPT, workflow_id, message)
+
+
+def cancelled(workflow_id: str) -> WorkflowRefusedError:
+    """The run has been ended from outside."""
+    return _refused(RefusalReason.CANCELLED, workflow_id, "its run is cancelled: acknowledge() it, then start anew")
 
 
 def conflict(workflow_id: str) -> WorkflowRefusedError:

@@ -34,6 +34,7 @@ __all__ = [
     "IGNITION",
     "Answer",
     "Base",
+    "Checkpoint",
     "Failure",
     "Ignition",
     "Outcome",
@@ -233,6 +234,23 @@ class Failure:
         """The value behind a stored shape."""
         _check_version(record)
         return cls(record["error"], record["message"], record["at"])
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The state of a suspended run."""
+
+    state: StateChange
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape."""
+        return {"v": VERSION, "state": self.state.to_record()}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The value behind a stored shape."""
+        _check_version(record)
+        return cls(StateChange.from_record(record["state"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from workflow.journal import whole_state
 from workflow.leases import Renewal, renewer
 from workflow.output import Output
 from workflow.path import RecordedPath
-from workflow.records import Outcome, checkpoint_key, outcome_key
+from workflow.records import Checkpoint, Outcome, checkpoint_key, outcome_key
 from workflow.resources import WorkflowResources
 from workflow.serializer import Serializer
 from workflow.settled import execution_of
@@ -116,7 +116,10 @@ class Segment(Generic[StateT]):
 
         if reached is None and not self._store.control.awaits_input:
             raise WorkflowError("the run stopped without an end and without a wait: this is a fault of the engine")
-        records = {**(step.unsaved if step else {}), checkpoint_key(self._store.control.run_id): whole_state(state).to_record()}
+        records = {
+            **(step.unsaved if step else {}),
+            checkpoint_key(self._store.control.run_id): Checkpoint(whole_state(state)).to_record(),
+        }
         self._store.commit(records, change, verb="suspend")
         return state.stamped(execution_of(self._store, WorkflowStatus.SUSPENDED))
 

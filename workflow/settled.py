@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from workflow.errors import WorkflowError
 from workflow.journal import apply_change
-from workflow.records import Outcome, StateChange, checkpoint_key, outcome_key
+from workflow.records import Checkpoint, Outcome, checkpoint_key, outcome_key
 from workflow.state import Execution, WorkflowState
 from workflow.status import WorkflowStatus
 from workflow.store import RunStore
@@ -24,8 +24,8 @@ def outcome_state(store: RunStore, seed: StateT) -> StateT:
 
 def waiting_state(store: RunStore, seed: StateT) -> StateT:
     """The state as it stood at the suspension, or the seed when the run never got so far."""
-    checkpoint = store.read(checkpoint_key(store.control.run_id), StateChange.from_record)
-    state = seed if checkpoint is None else apply_change(seed, checkpoint)
+    checkpoint = store.read(checkpoint_key(store.control.run_id), Checkpoint.from_record)
+    state = seed if checkpoint is None else apply_change(seed, checkpoint.state)
     return state.stamped(execution_of(store, WorkflowStatus.SUSPENDED))
 
 

@@ -425,7 +425,7 @@ def test_a_wait_that_the_concurrent_runner_deferred_is_answered_under_the_sequen
 
 
 @pytest.fixture
-def broken(concurrent, until, fail_once):
+def broken(concurrent, gates, until, fail_once):
     """Return a workflow in which branch `a` fails once while `b` waits, and the list of what has run."""
     ran: list[str] = []
 
@@ -434,13 +434,15 @@ def broken(concurrent, until, fail_once):
 
     def fail(event: Other, state: WorkflowState) -> StopEvent:
         ran.append("a")
-        until(lambda: len(ran) > 2 or concurrent().inspect().interrupt)
+        gates.open("a runs")
+        until(lambda: gates.is_open("failed") or concurrent().inspect().interrupt)
+        gates.open("failed")
         fail_once()
         return StopEvent("a")
 
     def ask(event: Ask, state: WorkflowState) -> Then:
         ran.append("b")
-        until(lambda: "a" in ran)
+        gates.wait("a runs")
         return Then(answer=await_event("b"))
 
     return concurrent(split, fail, ask, then, join), ran
@@ -503,11 +505,9 @@ def test_c191_a_lost_record_of_a_deferred_wait_is_reported_by_its_key(three, run
 def test_a_corrupt_record_of_a_deferred_wait_is_reported_by_its_key(three, run, store) -> None:
     definition = three()
     run(definition)
-    control = store.load("w")["__control"]
-    (key, _) = sorted(key for key in store.load("w") if key.endswith("::__wait"))
-    store.inner.write_if_unchanged("w", "__control", control, {key: b"\xff"})
-    state_of = {name: answer(name) for name in "ab"}
+    control = json.loads(store.load("w")["__control"])
+    key = f"{control['run']}/{control['pendingSteps'][0]}::__wait"
+    store.inner.write_if_unchanged("w", "__control", store.load("w")["__control"], {key: b"\xff"})
     with pytest.raises(PersistenceError) as raised:
-        for request in state_of.values():
-            run(definition, request)
+        run(definition, answer("a"))
     assert repr(key) in str(raised.value)
