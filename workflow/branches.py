@@ -4,6 +4,7 @@ A runner decides only when each open branch may go on. Whether a branch pauses, 
 decided on its path.
 """
 
+import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -70,6 +71,12 @@ class ConcurrentBranchRunner:
             except BaseException as error:  # noqa: BLE001 - the first one is raised when all have ended
                 errors.append(error)
 
-        await host.together([advance(branch) for branch in branches], self.limit, branches[0].stop)
+        cores = [advance(branch) for branch in branches]
+        try:
+            await host.together(cores, self.limit, branches[0].stop)
+        finally:
+            for core in cores:
+                if inspect.getcoroutinestate(core) == inspect.CORO_CREATED:
+                    core.close()  # it was never begun
         if errors:
             raise errors[0]

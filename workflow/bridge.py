@@ -43,7 +43,7 @@ class Host(Protocol):
     async def together(self, cores: Sequence[Core], limit: int | None, stop: Callable[[], None]) -> None:
         """Run core coroutines side by side, so many at a time at most, to the end of each. They raise nothing.
 
-        When the wait for them is broken off they come to their ends all the same; ``stop`` tells them to hurry.
+        When the wait for them is broken off those that have begun still come to their ends; ``stop`` tells them to hurry.
         """
         ...
 
@@ -74,9 +74,8 @@ class DirectHost:
     async def together(self, cores: Sequence[Core], limit: int | None, stop: Callable[[], None]) -> None:
         """See `Host.together`: a thread for each."""
         with ThreadPoolExecutor(limit or len(cores), thread_name_prefix="workflow-branch") as pool:
-            running = [pool.submit(contextvars.copy_context().run, drive, core) for core in cores]
             try:
-                for done in running:
+                for done in [pool.submit(contextvars.copy_context().run, drive, core) for core in cores]:
                     done.result()
             except BaseException:
                 stop()  # Ctrl-C comes to this thread alone; leaving the block waits for the others
@@ -111,12 +110,8 @@ class LoopHost:
             async with room:
                 await core
 
-        try:
-            # Exceptions are returned, since one that is cancelled while it waits for room must not end the wait for the others.
-            await asyncio.gather(*map(in_turn, cores), return_exceptions=True)
-        finally:
-            for core in cores:
-                core.close()  # one that has not begun
+        # Exceptions are returned, since one that is cancelled while it waits for room must not end the wait for the others.
+        await asyncio.gather(*map(in_turn, cores), return_exceptions=True)
 
 
 async def in_thread(call: Callable[[], T]) -> T:

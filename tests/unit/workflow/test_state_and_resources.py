@@ -221,7 +221,7 @@ def test_c106_changed_copies_do_not_reach_a_segment_that_runs(define) -> None:
     copies: list[Workflow] = []
 
     def begin(event: StartEvent, state: WorkflowState) -> Next:
-        copies.append(definition.reconfigure(nodes=[begin], max_steps=1, retain_completion=True))
+        copies.append(definition.reconfigure(nodes=[begin, end], max_steps=1, retain_completion=True))
         return Next()
 
     def end(event: Next, state: WorkflowState) -> StopEvent:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from workflow import (
     ConcurrentBranchRunner,
@@ -41,7 +41,7 @@ class Left(Event):
 
 
 class Right(Event):
-    items: list[int] = []
+    items: list[int] = Field(default_factory=list)
 
 
 class After(Event):
@@ -228,7 +228,7 @@ def test_nested_values_of_the_state_belong_to_their_branch_alone(define, run) ->
 
 def test_a_typed_state_is_copied_as_such(define, run) -> None:
     class Counted(WorkflowState):
-        numbers: list[int] = []
+        numbers: list[int] = Field(default_factory=list)
 
     def split(event: StartEvent, state: Counted) -> Fork:
         state.numbers.append(1)

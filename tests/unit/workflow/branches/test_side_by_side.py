@@ -2,10 +2,9 @@
 
 import asyncio
 import gc
-import os
-import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import Any
 
@@ -389,7 +388,9 @@ def test_after_a_failure_a_running_node_is_finished_and_recorded_and_no_other_be
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, BaseException])
 @pytest.mark.parametrize("kind", ["plain", "async"])
-def test_whatever_a_node_in_a_branch_raises_fails_the_run_after_the_others_are_done(concurrent, run, gates, error, kind) -> None:
+def test_whatever_a_node_in_a_branch_raises_fails_the_run_after_the_others_are_done(
+    concurrent, run, gates, error, kind
+) -> None:
     def plain(event: Work, state: WorkflowState) -> StopEvent:
         gates.wait("b runs")
         gates.open("raised")
@@ -424,32 +425,29 @@ def test_an_async_node_that_ends_its_program_does_not_end_the_loop_of_others(def
     assert define(stay, workflow_id="other").run().execution.result == "here"
 
 
-def test_ctrl_c_stops_all_branches_after_their_running_nodes(concurrent, gates, until, watched) -> None:
+def test_ctrl_c_stops_all_branches_after_their_running_nodes(concurrent, gates, until, watched, monkeypatch) -> None:
+    """It reaches the thread that waits for them, at whatever moment."""
     began: list[Any] = []
 
     def work(event: Work, state: WorkflowState) -> Work | StopEvent:
         began.append((branch_id(), event.number))
         if event.number == 0:
             gates.open(branch_id())
-            gates.wait("go")
+            until(watched.is_pausing)
         return Work(number=event.number + 1) if event.number < 3 else StopEvent(branch_id())
 
-    def interrupt() -> None:
+    def pressed(waiting: Future[Any], timeout: float | None = None) -> None:
         for name in NAMES:
             gates.wait(name)
-        os.kill(os.getpid(), signal.SIGINT)
-        until(watched.is_pausing)
-        gates.open("go")
+        raise KeyboardInterrupt
 
     definition = concurrent(fork, work, join, branch_runner=watched)
-    interrupting = threading.Thread(target=interrupt)
-    interrupting.start()
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Future, "result", pressed)
         definition.run()
-    interrupting.join()
     assert sorted(began) == [(name, 0) for name in NAMES]
     assert definition.inspect().status is WorkflowStatus.FAILED
-    assert definition.run().execution.result == {name: name for name in NAMES}
+    assert concurrent(fork, work, join).run().execution.result == {name: name for name in NAMES}
     assert len(began) == 4 * len(NAMES)
 
 
