@@ -456,7 +456,7 @@ def test_a_claim_that_loses_to_a_cancel_writes_nothing(define, store, inner, ove
     definition = define(ask, retain_completion=True)
     definition.run()
     overtaken(lambda: define(ask, persistence=inner, retain_completion=True).cancel())
-    assert reason_of(lambda: definition.run(ExecutionRequest.resume(1))) is RefusalReason.STALE_ATTEMPT
+    assert reason_of(lambda: definition.run(ExecutionRequest.resume(1))) is RefusalReason.CANCELLED
     assert definition.inspect().status is WorkflowStatus.CANCELLED
     assert definition.inspect().execution_attempt == 1
 
