@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from typing import Any, cast
 from unittest.mock import patch
 
+import workflow.bridge
 import workflow.output
 import workflow.path
 import workflow.segment
 import workflow.store
 import workflow.stream
+from tests.simulation.pools import BatonPool
 from tests.simulation.threads import BatonThreading
 from tests.simulation.universe import Process, ProcessStore
 from workflow.leases import LeaseRenewer, Renewal
@@ -50,6 +52,7 @@ def simulated_engine() -> Generator[None]:
         patch.object(workflow.output, "threading", BatonThreading()),
         patch.object(workflow.stream, "threading", BatonThreading()),
         patch.object(workflow.segment, "renewer", ScriptedRenewer()),
+        patch.object(workflow.bridge, "ThreadPoolExecutor", BatonPool),
     ):
         yield
 

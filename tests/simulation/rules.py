@@ -27,7 +27,7 @@ CLAIMABLE = {S.PENDING, S.RUNNING, S.SUSPENDED, S.FAILED}
 """What may be taken over, settled or cancelled from outside."""
 BY_ANOTHER = {S.RUNNING, S.SUSPENDED, S.CANCELLED}
 ENDED = {S.COMPLETED, S.CANCELLED}
-REWRITTEN = ("/__checkpoint", "/__failure", "/__outcome", "/__base")
+REWRITTEN = ("/__checkpoint", "/__failure", "/__outcome", "/__base", "::__wait")
 """Ends of the keys of a run's records that may be written more than once."""
 BASE = "/__base"
 """The record into which settled steps are folded; their own records may go then."""
@@ -96,13 +96,22 @@ def broken_in_records(new: Control, before: Mapping[str, bytes], after: Mapping[
 
 
 def _is_folded(new: Control, key: str, after: Mapping[str, bytes]) -> bool:
-    """Whether the step that a record belongs to is folded into the run's base record."""
-    data = after.get(new.run_id + BASE)
-    _, _, number = key.partition("::")[0].rpartition("-")
-    if data is None or not number.isdecimal():
-        return False
-    record: Any = _codec.loads(data)
-    return int(number) < Base.from_record(record).following
+    """Whether the step that a record belongs to is folded into the base record of its path, or of one that forked it."""
+    path, _, step = key.partition("::")[0].rpartition("/")
+    data = after.get(path + BASE)
+    _, _, number = step.rpartition("-")
+    if data is not None and number.isdecimal():
+        record: Any = _codec.loads(data)
+        if int(number) < Base.from_record(record).following:
+            return True
+    return any(outer + BASE in after for outer in _forking(new, path))
+
+
+def _forking(new: Control, path: str) -> Iterator[str]:
+    """The paths, from the inside outwards, whose fork a path is a branch of; their folding may take its records."""
+    while path != new.run_id:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def newly_accepted(old: Control | None, new: Control) -> ActiveInterrupt | None:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 __all__ = ["Chooser", "Crash", "Obstacle", "Scheduler", "Stuck", "current_task", "in_process", "is_simulated", "pause", "spawn"]
 
-MAX_TASKS = 16
+MAX_TASKS = 64
 Chooser = Callable[[Sequence[str], bool], int]
 """Given the names of the tasks that could go on, and whether the first of them is the one that runs now: which one does."""
 
@@ -92,11 +92,11 @@ def in_process(is_dead: Callable[[], bool]) -> None:
         task.is_dead = is_dead
 
 
-def spawn(body: Callable[[], None]) -> None:
-    """Begin another task beside this one, in the same process."""
+def spawn(body: Callable[[], None], mark: str = "+") -> None:
+    """Begin another task beside this one, in the same process. ``mark`` is added to its name."""
     parent = _task()
     assert parent is not None
-    parent.scheduler.begin(f"{parent.name}+", body, parent.is_dead)
+    parent.scheduler.begin(parent.name + mark, body, parent.is_dead)
 
 
 def _task() -> Task | None:

@@ -70,7 +70,7 @@ class World:
         if self.finals.setdefault(run_id, values) != values:
             self._ledger.blame(f"run {run_id} ended with {values} and with {self.finals[run_id]}")
         for receipt in _receipts(values):
-            step_id, _, rest = receipt.partition("/")
+            step_id, _, rest = receipt.rpartition("/")
             recorded = self._ledger.recorded.get(memo_key(run_id, step_id, rest.partition("#")[0]))
             if recorded is None or receipt not in _receipts(self._codec.loads(recorded)):
                 self._ledger.blame(f"the state holds {receipt}, and its memo holds {recorded}")
@@ -89,7 +89,7 @@ class World:
 
 
 _NUMBER = re.compile(r"#\d+|'by': '[^']*'")
-_RECEIPT = re.compile(r"[\w.<>-]+/\w+#\d+")
+_RECEIPT = re.compile(r"[\w.<>/-]+/\w+#\d+")
 
 
 def without_numbers(value: Any) -> str:
