@@ -20,8 +20,11 @@ def driven(define: Definition, recovery: Recovery, faults: Mapping[int, Fault] |
     return universe
 
 
-def verdict(universe: Universe, expected: Universe) -> list[str]:
-    """What is wrong with a universe in which something went wrong, compared with one in which nothing did."""
+def verdict(universe: Universe, expected: Universe, at_once: int = 1) -> list[str]:
+    """What is wrong with a universe in which something went wrong, compared with one in which nothing did.
+
+    ``at_once`` is how many effects may be under way when a fault strikes, and are made again.
+    """
     found = list(universe.ledger.violations)
     if not universe.ledger.ended:
         return [*found, "no run was ever completed"]
@@ -31,6 +34,6 @@ def verdict(universe: Universe, expected: Universe) -> list[str]:
         found.append(f"the run ended with {final}, not with {wanted}")
     if universe.world.places(run_id) != expected.world.places(reference):
         found.append(f"the effects were {sorted(universe.world.places(run_id))}")
-    if universe.world.repeated(run_id) > len(universe.struck):
+    if universe.world.repeated(run_id) > len(universe.struck) * at_once:
         found.append(f"{universe.world.repeated(run_id)} effects were repeated after {len(universe.struck)} faults")
     return found
