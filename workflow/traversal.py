@@ -99,6 +99,7 @@ class Traversal(Generic[StateT]):
             if self._is_held_back(step_id):
                 return Paused()
             self._check_budget(walk, index)
+            self.store.step = spec.step_name
             step = self._begin(walk, step_id)
             returned = await self._execute(walk, spec, step, event)
             if walk.branch is None and (returned is None or isinstance(returned, StopEvent)):

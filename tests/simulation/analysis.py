@@ -61,6 +61,4 @@ def analysis(process: Process) -> Analysis:
     nodes = (look, read, check, describe, merge)
     runner = ConcurrentBranchRunner()
     world = Outdoors(process)
-    return Analysis(
-        ID, nodes=nodes, persistence=process.store, clock=process.clock, resources=world, branch_runner=runner
-    )
+    return Analysis(ID, nodes=nodes, persistence=process.store, clock=process.clock, resources=world, branch_runner=runner)

@@ -27,7 +27,17 @@ def staggered(dice: random.Random) -> Generator[None]:
     async def in_turns(call: Callable[[], T]) -> T:
         for _ in range(dice.randrange(MOST_TURNS)):
             await asyncio.sleep(0)
-        return call()
+        return _off_the_loop(call)
 
     with patch.object(workflow.bridge, "in_thread", in_turns), patch.object(workflow.context, "in_thread", in_turns):
         yield
+
+
+def _off_the_loop(call: Callable[[], T]) -> T:
+    """Let a call believe that no loop runs in its thread."""
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return call()
+    finally:
+        asyncio._set_running_loop(loop)

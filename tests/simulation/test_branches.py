@@ -150,9 +150,7 @@ def test_no_interleaving_of_branches_within_the_bound_breaks_a_rule(
 @pytest.mark.parametrize(
     "scenario", [pytest.param(scenario, id=scenario.name) for scenario in (*branching.SCENARIOS, *branching.FLEETS)]
 )
-def test_no_random_schedule_of_branches_breaks_a_rule(
-    scenario: Scenario, effort: Any, explored: Callable[[int], None]
-) -> None:
+def test_no_random_schedule_of_branches_breaks_a_rule(scenario: Scenario, effort: Any, explored: Callable[[int], None]) -> None:
     count = effort.share(of=10, short=25)
     for seed in range(count):
         finding = random_schedule(scenario, seed)

@@ -111,7 +111,9 @@ SCENARIOS = [
 """Short ones, whose interleavings can be walked."""
 FLEETS = [
     Scenario("two workers and branches", partial(fan), workers(2, 8, Recovery.RESUME), same_end=False),
-    Scenario("three workers and kept branches", partial(fan, retain_completion=True), workers(3, 6, Recovery.RUN), same_end=False),
+    Scenario(
+        "three workers and kept branches", partial(fan, retain_completion=True), workers(3, 6, Recovery.RUN), same_end=False
+    ),
     Scenario("two workers and branches in turn", partial(fan_in_turn), workers(2, 8, Recovery.RESUME), same_end=False),
 ]
 """Long ones, for random schedules."""
