@@ -95,7 +95,7 @@ class JsonSerializer:
         return encoded
 
     def _encode_mapping(self, value: Mapping[Any, Any]) -> Any:
-        if "$" not in value and all(type(key) is str and _is_unicode(key) for key in value):
+        if "$" not in value and _has_plain_keys(value):
             return self._encode_items(value, "[{!r}]")
         # Pairs, so that keys of any type come back as they were.
         items = self._encode_items(value, "[{!r}]")
@@ -112,7 +112,10 @@ class JsonSerializer:
         key: Any = None
         try:
             for key, item in values.items():
-                encoded[key] = self._encode(item)
+                cls = cast(type[Any], type(item))
+                # Most values are short text and small numbers: they are not worth a call.
+                is_plain = (cls is str and item.isascii()) or (cls is int and -_WORD <= item < _WORD) or item is None
+                encoded[key] = item if is_plain else self._encode(item)
         except _UnstorableError as trouble:
             raise trouble.inside(place.format(key)) from None
         return encoded
@@ -211,6 +214,10 @@ def _default(entry: dataclasses.Field[Any]) -> Any:
     if entry.default is dataclasses.MISSING:
         raise ValueError(f"the field {entry.name!r} is missing")
     return entry.default
+
+
+def _has_plain_keys(value: Mapping[Any, Any]) -> bool:
+    return all(type(key) is str and (key.isascii() or _is_unicode(key)) for key in value)
 
 
 def _is_unicode(text: str) -> bool:

@@ -272,7 +272,7 @@ class RunStore:
         return True
 
     def _confirm(self) -> None:
-        """After a lost reply, find out whether the write took effect: control then holds bytes that only we can have written."""
+        """After a lost reply, find out whether the write took effect: control then holds bytes that only we can write."""
         if not self._unconfirmed:
             return
         held = self._persistence.get(self.workflow_id, CONTROL)

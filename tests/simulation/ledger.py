@@ -73,6 +73,7 @@ class Ledger:
         self.violations += rules.broken_by_transition(old, new, self._second())
         self.violations += rules.broken_in_records(new, before, after)
         self.violations += rules.broken_in_answers(old, new, after)
+        self.violations += rules.broken_in_line(old, new)
         self.violations += rules.broken_in_index(self.store.entry(partition), new)
         self._check_owner(by, old, new)
         self._check_inspection(partition, new)

@@ -16,6 +16,7 @@ __all__ = [
     "broken_by_transition",
     "broken_in_answers",
     "broken_in_index",
+    "broken_in_line",
     "broken_in_records",
     "newly_accepted",
 ]
@@ -133,6 +134,16 @@ def broken_in_answers(old: Control | None, new: Control, after: Mapping[str, byt
             yield f"the accepted answer {held.input} became {new.interrupt.input}"
     elif not _is_recorded(new, held, after):
         yield f"the accepted answer {held.input} of {held.step_id} was lost"
+
+
+def broken_in_line(old: Control | None, new: Control) -> Iterator[str]:
+    """Waits are answered in the order in which they were reached; none is lost, and none overtakes another."""
+    if old is None or old.run_id != new.run_id or new.status in ENDED:
+        return
+    answered = old.interrupt is not None and old.interrupt.input is not None
+    left = old.waiting_steps[1:] if answered else old.waiting_steps
+    if new.waiting_steps[: len(left)] != left and new.waiting_steps[: len(old.waiting_steps)] != old.waiting_steps:
+        yield f"the waits {old.waiting_steps} became {new.waiting_steps}"
 
 
 def _interruption_of(old: Control | None, new: Control) -> ActiveInterrupt | None:

@@ -1,27 +1,27 @@
 """Forks under every fault and every order of their branches: crashes, contenders, and recoveries on another worker."""
 
 import random
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.simulation.analysis import analysis
-from tests.simulation.crashes import Definition, driven, verdict
-from tests.simulation.driver import Recovery, drive
+from tests.simulation.crashes import Definition, verdict
+from tests.simulation.driver import Recovery
 from tests.simulation.engine import folding
 from tests.simulation.explore import interleavings, random_schedule
 from tests.simulation.fan import WIDTH, fan, fan_in_turn
 from tests.simulation.fan_on_a_loop import fan_on_a_loop
-from tests.simulation.loops import staggered
+from tests.simulation.played import played, undisturbed
 from tests.simulation.scenario import Scenario
 from tests.simulation.scenarios import branching
-from tests.simulation.scheduler import Chooser, Scheduler, in_process
-from tests.simulation.universe import Fault, Process, Universe
+from tests.simulation.universe import Fault, Universe
 
 RECOVERIES = 200
 """Times that the worked example is recovered."""
+DEATHS = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 
 plain = partial(fan)
 kept = partial(fan, retain_completion=True)
@@ -33,40 +33,6 @@ WAYS = [
     pytest.param(in_turn, Recovery.RESUME, id="in-turn-resume"),
     pytest.param(on_a_loop, Recovery.RESUME, id="on-a-loop-resume"),
 ]
-
-
-@lru_cache
-def undisturbed(define: Definition, recovery: Recovery) -> Universe:
-    """The universe in which nothing goes wrong and the branches come one after the other."""
-    return driven(define, recovery)
-
-
-def chosen_by(dice: random.Random) -> Chooser:
-    """Who goes on is drawn; some runs switch at every chance, others seldom."""
-    restless = dice.choice((0.3, 0.7, 1.0))
-
-    def choose(options: Any, stays: bool) -> int:
-        return 0 if stays and dice.random() > restless else dice.randrange(len(options))
-
-    return choose
-
-
-def played(define: Definition, recovery: Recovery, seed: object, faults: Mapping[int, Fault] | None = None) -> Universe:
-    """A run brought to its end with the timing of its branches drawn from a seed, and these faults."""
-
-    def aboard(process: Process) -> Any:
-        in_process(lambda: process.dead)
-        return define(process)
-
-    dice = random.Random(f"{seed}")
-    universe = Universe(aboard, (faults or {}).get)
-    scheduler = Scheduler(chosen_by(dice))
-    scheduler.add("driver", lambda: drive(universe, recovery))
-    with staggered(dice):
-        ended = scheduler.run()
-    for name, error in ended.items():
-        universe.ledger.blame(f"{name} ended with {error!r}")
-    return universe
 
 
 def check(universe: Universe, expected: Universe) -> None:
@@ -130,9 +96,6 @@ def test_the_worked_example_is_recovered_on_another_worker_200_times_out_of_200(
         right += not verdict(universe, expected, at_once=2) and len(owners) == len(set(owners)) == 2
     explored(RECOVERIES)
     assert right == RECOVERIES
-
-
-DEATHS = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 
 
 # --- contenders -------------------------------------------------------------------------------------------------------------
