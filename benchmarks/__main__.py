@@ -1,8 +1,9 @@
 """``python -m benchmarks``: print all figures."""
 
-from benchmarks import engine
+from benchmarks import branches, engine
 from benchmarks.measuring import private_server
 
 if __name__ == "__main__":
     with private_server() as client:
         engine.measure(client)
+        branches.measure(client)

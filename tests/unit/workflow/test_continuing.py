@@ -398,7 +398,8 @@ def foreign(store):
     control = {
         "v": 1, "run": "r", "status": "suspended", "attempt": 1, "writer": "x", "commit": 2, "lease": None, "nextInterrupt": 2,
         "interrupt": {
-            "v": 1, "id": 1, "step": "s-0", "wait": "0", "request": {"$": "@gone.Request", "v": {"event_name": "go"}}, "input": None,
+            "v": 1, "id": 1, "step": "s-0", "wait": "0", "input": None,
+            "request": {"$": "@gone.Request", "v": {"event_name": "go"}},
             "shown": {"interruptId": 1, "type": "wait_for_event", "eventName": "go", "expiresAt": None}, "ends": None,
         },
         "pendingSteps": [],

@@ -442,9 +442,10 @@ def test_ctrl_c_stops_all_branches_after_their_running_nodes(concurrent, gates, 
         raise KeyboardInterrupt
 
     definition = concurrent(fork, work, join, branch_runner=watched)
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Future, "result", pressed)
+    monkeypatch.setattr(Future, "result", pressed)
+    with pytest.raises(KeyboardInterrupt):
         definition.run()
+    monkeypatch.undo()
     assert sorted(began) == [(name, 0) for name in NAMES]
     assert definition.inspect().status is WorkflowStatus.FAILED
     assert concurrent(fork, work, join).run().execution.result == {name: name for name in NAMES}
