@@ -20,6 +20,7 @@ from workers import registry
 from workers.errors import SettingsError
 from workers.settings import Settings
 from workflow import Workflow, WorkflowEngine
+from workflow.observing import Listener
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -105,9 +106,19 @@ class Runtime:
         facts = MeshFactsReader(self.store, self.heartbeats, self.celery, self.settings)
         return self._agents or RuleAgents(self.settings.mesh, facts)
 
+    @cached_property
+    def listeners(self) -> tuple[Listener, ...]:
+        """Who is told what the runs of this process do."""
+        from workers.listeners import process_listeners
+
+        return process_listeners()
+
     def definition(self, name: str, workflow_id: str) -> Workflow[Any]:
-        """A registered workflow, ready to run: on this store, with a lease, and with the mesh's resources if it has none."""
-        made = registry.definition(name, workflow_id).reconfigure(persistence=self.store)
+        """A registered workflow, ready to run: on this store, listened to, with a lease, and with resources of the mesh.
+
+        What it says itself of its lease and its resources stands, and the listeners are added to its own.
+        """
+        made = registry.definition(name, workflow_id).reconfigure(persistence=self.store).listened_to_by(*self.listeners)
         if made.lease_timeout is None:
             made = made.reconfigure(lease_timeout=self.settings.lease_timeout)
         return made if made.has_resources else made.reconfigure(resources=self._resources)

@@ -11,15 +11,16 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from workflow.bridge import Host
-from workflow.context import StepContext, Suspension, entered
+from workflow.context import StepContext, entered
 from workflow.errors import GraphError, WorkflowError
 from workflow.events import Event
 from workflow.graph import NodeSpec
 from workflow.middleware import Middleware
-from workflow.output import Output
+from workflow.observing import Phase
 from workflow.parallel import ParallelEvent
 from workflow.resources import WorkflowResources
 from workflow.state import WorkflowState
+from workflow.suspension import is_suspension
 
 __all__ = ["Call"]
 
@@ -36,7 +37,6 @@ class Call:
     resources: WorkflowResources
     middleware: Sequence[Middleware]
     host: Host
-    output: Output
 
     async def run(self, event: Event) -> Event | None:
         """What the node returned, or None when it has reached a wait."""
@@ -47,30 +47,31 @@ class Call:
                 self._check(returned)
                 await self._after(returned)
                 self._check_suspension()
-        except Suspension:
-            return None
-        except BaseExceptionGroup as group:
-            # A wait inside a task group: the group wraps the signal, and whatever else went wrong counts.
-            if group.split(Suspension)[1] is not None:
+        except BaseException as error:
+            if not is_suspension(error):
                 raise
             return None
         return returned
 
     async def _before(self, event: Event) -> Event:
         for one in self.middleware:
-            replacement = await self._outside(partial(one.before, self.spec.call, event, self.state, self.resources))
-            if replacement is not None and type(replacement) is not type(event):
-                raise WorkflowError(
-                    f"{type(one).__qualname__}.before returned another kind of event: return one of the same class"
-                )
-            if isinstance(replacement, ParallelEvent) and isinstance(event, ParallelEvent):
-                replacement = replacement.joined(event.results)
-            event = event if replacement is None else replacement
+            with self.step.observer.middleware(one, Phase.BEFORE):
+                event = await self._replaced(one, event)
         return event
+
+    async def _replaced(self, one: Middleware, event: Event) -> Event:
+        """What the node gets after this middleware."""
+        replacement = await self._outside(partial(one.before, self.spec.call, event, self.state, self.resources))
+        if replacement is not None and type(replacement) is not type(event):
+            raise WorkflowError(f"{type(one).__qualname__}.before returned another kind of event: return one of the same class")
+        if isinstance(replacement, ParallelEvent) and isinstance(event, ParallelEvent):
+            replacement = replacement.joined(event.results)
+        return event if replacement is None else replacement
 
     async def _after(self, returned: Event) -> None:
         for one in self.middleware:
-            await self._outside(partial(one.after, self.spec.call, returned, self.state, self.resources))
+            with self.step.observer.middleware(one, Phase.AFTER):
+                await self._outside(partial(one.after, self.spec.call, returned, self.state, self.resources))
 
     async def _outside(self, hook: "partial[T | Awaitable[T]]") -> T:
         """A hook of middleware, plain or async."""
@@ -98,7 +99,7 @@ class Call:
             while True:
                 with entered(self.step):
                     item = next(generator)
-                self.output.put(item)
+                self.step.output.put(item)
         except StopIteration as end:
             return end.value
         finally:
@@ -110,10 +111,10 @@ class Call:
         try:
             async for item in generator:
                 if not isinstance(item, Event):
-                    await self.output.put_async(item)
+                    await self.step.output.put_async(item)
                     continue
                 if result is not None:
-                    await self.output.put_async(result)
+                    await self.step.output.put_async(result)
                 result = item
         finally:
             await generator.aclose()

@@ -16,9 +16,11 @@ from workflow.bridge import in_thread
 from workflow.control import AcceptedInput, ActiveInterrupt
 from workflow.errors import WorkflowError
 from workflow.interrupts import InputKind, InterruptRequest, SleepUntilRequest, WaitForEventRequest
+from workflow.observing import SILENT_STEP, StepObserver
 from workflow.output import NoOutput, Output
 from workflow.records import ANSWER_PREFIX, DEFERRED_NAME, Answer, answer_name, memo_key
 from workflow.store import RunStore
+from workflow.suspension import Suspension
 
 __all__ = [
     "StepContext",
@@ -41,10 +43,6 @@ __all__ = [
 T = TypeVar("T")
 
 
-class Suspension(BaseException):
-    """Unwinds a node that has reached a wait. No `Exception`, so that a node does not catch it by accident."""
-
-
 @dataclass(slots=True)
 class StepContext:
     """One execution of one step. ``answered`` is the interruption whose answer this execution delivers, until it is used."""
@@ -56,6 +54,7 @@ class StepContext:
     unsaved: dict[str, Any] = field(default_factory=dict[str, Any])
     branch: str | None = None
     suspended_on: ActiveInterrupt | None = None
+    observer: StepObserver = SILENT_STEP
     _positions: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
 
     def key(self, name: str) -> str:
@@ -134,9 +133,10 @@ def memoize(name: str, fn: Callable[[], T], *, type: Any = None) -> T:  # noqa: 
     step = current_step("memoize()")
     if step.has_memo(name, type):
         return cast(T, step.store.value(step.key(name)))
-    with _closure(name):
-        value = fn()
-    step.save(name, value)
+    with step.observer.memo(name):
+        with _closure(name):
+            value = fn()
+        step.save(name, value)
     return value
 
 
@@ -145,9 +145,10 @@ async def amemoize(name: str, async_fn: Callable[[], Awaitable[T]], *, type: Any
     step = current_step("amemoize()")
     if step.has_memo(name, type):
         return cast(T, step.store.value(step.key(name)))
-    with _closure(name):
-        value = await async_fn()
-    await in_thread(lambda: step.save(name, value))
+    with step.observer.memo(name):
+        with _closure(name):
+            value = await async_fn()
+        await in_thread(lambda: step.save(name, value))
     return value
 
 

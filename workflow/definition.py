@@ -23,6 +23,7 @@ from workflow.ids import check_workflow_id
 from workflow.json_codec import JsonSerializer
 from workflow.middleware import MiddlewareLike, check_middleware
 from workflow.node import Node
+from workflow.observing import Listener, check_listeners
 from workflow.output import NoOutput
 from workflow.path import RecordedPath
 from workflow.pending import PendingExecution, Translator, answer_request
@@ -91,6 +92,7 @@ class Workflow(Generic[StateT]):
         retain_for: float | Unset | None = UNSET,
         branch_runner: BranchRunner | None = None,
         middleware: Iterable[MiddlewareLike] = (),
+        listeners: Iterable[Listener] = (),
         clock: Clock | None = None,
         version: str | Unset | None = UNSET,
         compatible_versions: Iterable[str] | Unset = UNSET,
@@ -105,6 +107,7 @@ class Workflow(Generic[StateT]):
         self._serializer = serializer
         self._branch_runner = branch_runner
         self._middleware = check_middleware(middleware)
+        self._listeners = check_listeners(listeners)
         self._clock: Clock = clock or SystemClock()
         self._types = tuple(types)
         given = {
@@ -147,6 +150,10 @@ class Workflow(Generic[StateT]):
         """Middleware for every node, or pairs of node class or function and middleware; the constructor's is added."""
         return ()
 
+    def listeners(self) -> Iterable[Listener]:
+        """Who is told what a segment does, fixed when it is called; the constructor's are added."""
+        return ()
+
     def branch_runner(self) -> BranchRunner:
         """How the branches of forks advance; the constructor's wins."""
         return SequentialBranchRunner()
@@ -168,6 +175,10 @@ class Workflow(Generic[StateT]):
     def for_id(self, workflow_id: str) -> Self:
         """A copy bound to a workflow id."""
         return self.reconfigure(workflow_id=workflow_id)
+
+    def listened_to_by(self, *listeners: Listener) -> Self:
+        """A copy with more listeners."""
+        return self.reconfigure(listeners=(*self._listeners, *listeners))
 
     @property
     def workflow_id(self) -> str:
@@ -258,6 +269,7 @@ class Workflow(Generic[StateT]):
             branch_runner=self._branch_runner or self.branch_runner(),
             retain_completion=self.retain_completion or self.retain_for is not None,
             retain_for=self.retain_for,
+            listeners=(*check_listeners(self.listeners()), *self._listeners),
         )
 
     def _checked_lease(self) -> float | None:
@@ -317,6 +329,7 @@ _PRIVATE = (
     "serializer",
     "branch_runner",
     "middleware",
+    "listeners",
     "clock",
     "types",
 )
@@ -339,6 +352,7 @@ _KEPT: dict[str, Callable[[Any], Any]] = {
     "types": tuple,
     "compatible_versions": tuple,
     "middleware": check_middleware,
+    "listeners": check_listeners,
 }
 
 

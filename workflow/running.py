@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 from workflow.admission import Shown, Start, admit
 from workflow.bridge import Host
 from workflow.events import InterruptEvent
+from workflow.observing import observer_of
 from workflow.output import Output
 from workflow.path import RecordedPath
 from workflow.requests import ExecutionRequest
@@ -35,7 +36,7 @@ class Running(Generic[StateT]):
             return outcome_state(self.store, self.plan.seed())
         if admitted is Shown.WAITING:
             return waiting_state(self.store, self.plan.seed())
-        state = await Segment(self.plan, self.store, admitted, host, output).run()
+        state = await self._segment(admitted, host, output)
         request = state.interrupt_request
         if request is not None:
             await host.blocking(lambda: output.put(InterruptEvent(request)))
@@ -44,6 +45,17 @@ class Running(Generic[StateT]):
     def give_up(self, error: BaseException) -> None:
         """Mark the run failed at once, if it is ours and not settled. Its node, if one runs, can write nothing any more."""
         self.store.close(error)
+
+    async def _segment(self, path: RecordedPath, host: Host, output: Output) -> StateT:
+        """Execute, and report how it ended once that is recorded."""
+        observer = observer_of(self.plan.listeners, self.store)
+        try:
+            state = await Segment(self.plan, self.store, path, host, output, observer).run()
+        except BaseException as error:
+            observer.failed(error)
+            raise
+        observer.settled(state.interrupt_request)
+        return state
 
     async def _admit(self, host: Host) -> RecordedPath | Shown:
         try:

@@ -21,6 +21,7 @@ from workflow.events import Event, StopEvent
 from workflow.graph import Graph
 from workflow.journal import whole_state
 from workflow.leases import Renewal, renewer
+from workflow.observing import Listener, Observer
 from workflow.output import Output
 from workflow.path import RecordedPath
 from workflow.records import Checkpoint, Outcome, checkpoint_key, outcome_key
@@ -52,17 +53,21 @@ class Plan(Generic[StateT]):
     branch_runner: BranchRunner
     retain_completion: bool
     retain_for: float | None
+    listeners: tuple[Listener, ...]
 
 
 class Segment(Generic[StateT]):
     """Executes one claimed run to its next settlement."""
 
-    def __init__(self, plan: Plan[StateT], store: RunStore, path: RecordedPath, host: Host, output: Output) -> None:
+    def __init__(
+        self, plan: Plan[StateT], store: RunStore, path: RecordedPath, host: Host, output: Output, observer: Observer
+    ) -> None:
         self._plan = plan
         self._store = store
         self._path = path
         self._host = host
         self._output = output
+        self._observer = observer
         self._renewal: Renewal | None = None
 
     async def run(self) -> StateT:
@@ -84,6 +89,7 @@ class Segment(Generic[StateT]):
         resources = await self._host.blocking(self._plan.make_resources)
         graph = self._plan.build(type(self._path.first_event()), state, resources)
         async with self._opened(resources):
+            self._observer.started(tuple(spec.step_name for spec in graph.nodes.values()))
             match await self._traversal(graph, resources).main(self._path, state):
                 case Ended(event=end, step=step):
                     return await self._host.finishing(lambda: self._complete(step, state, end))
@@ -97,6 +103,7 @@ class Segment(Generic[StateT]):
             store=self._store,
             host=self._host,
             output=self._output,
+            observer=self._observer,
             serializer=self._plan.serializer,
             runner=self._plan.branch_runner,
             max_steps=self._plan.max_steps,

@@ -21,6 +21,7 @@ from workflow.events import Event, StopEvent
 from workflow.graph import Graph, NodeSpec
 from workflow.journal import StateJournal, apply_change
 from workflow.leases import Renewal, renewer
+from workflow.observing import Observer
 from workflow.output import Output
 from workflow.parallel import ParallelEvent
 from workflow.path import RecordedPath
@@ -71,6 +72,7 @@ class Traversal(Generic[StateT]):
     store: RunStore
     host: Host
     output: Output
+    observer: Observer
     serializer: Serializer
     runner: BranchRunner
     max_steps: int | None
@@ -99,8 +101,7 @@ class Traversal(Generic[StateT]):
             if self._is_held_back(step_id):
                 return Paused()
             self._check_budget(walk, index)
-            self.store.step = spec.step_name
-            step = self._begin(walk, step_id)
+            step = self._begin(walk, spec, step_id)
             returned = await self._execute(walk, spec, step, event)
             if walk.branch is None and (returned is None or isinstance(returned, StopEvent)):
                 return Paused(step) if returned is None else Ended(returned, step)
@@ -113,9 +114,13 @@ class Traversal(Generic[StateT]):
 
     async def _execute(self, walk: _Walk[StateT], spec: NodeSpec, step: StepContext, event: Event) -> Event | None:
         """Call the node. Whatever it raises, no other branch begins a node after it."""
-        call = Call(spec, step, walk.state, self.resources, self.graph.around(spec), self.host, self.output)
+        call = Call(spec, step, walk.state, self.resources, self.graph.around(spec), self.host)
         try:
-            return await call.run(event)
+            with step.observer.node() as observed:
+                returned = await call.run(event)
+                if returned is None:
+                    observed.suspended()
+            return returned
         except BaseException:
             self._stop()
             raise
@@ -123,14 +128,17 @@ class Traversal(Generic[StateT]):
             if self.renewal is not None:
                 renewer.node_ends(self.renewal, step.step_id)
 
-    def _begin(self, walk: _Walk[StateT], step_id: str) -> StepContext:
+    def _begin(self, walk: _Walk[StateT], spec: NodeSpec, step_id: str) -> StepContext:
         active = self.store.control.interrupt
         answered = active if active is not None and self._is_undelivered(active, step_id) else None
         self._begun += 1
+        self.store.step = spec.step_name
         walk.state.stamped(execution_of(self.store, WorkflowStatus.RUNNING))
         if self.renewal is not None:
             renewer.node_begins(self.renewal, step_id)
-        return StepContext(self.store, step_id, answered, self.output, branch=walk.branch)
+        observer = self.observer.step(spec.step_name, step_id, walk.branch)
+        output = observer.output(self.output)
+        return StepContext(self.store, step_id, answered, output, branch=walk.branch, observer=observer)
 
     def _is_undelivered(self, active: ActiveInterrupt, step_id: str) -> bool:
         """Whether the answer is for this step and has yet to reach it.
@@ -182,13 +190,16 @@ class Traversal(Generic[StateT]):
     async def _advance(self, walk: _Walk[StateT], fork: int, event: ParallelEvent, name: str) -> None:
         begins = event.branches[name].model_copy(deep=True)
         path, state = walk.path.branch(fork, name, begins), walk.state.model_copy(deep=True)
-        try:
-            end = await self._walk(_Walk(path, walk.journal.branched(), state, name))
-        except BaseException:
-            self._stop()
-            raise
-        if isinstance(end, Ended):
-            event.set_result(name, end.event.result)
+        with self.observer.branch(name) as observed:
+            try:
+                end = await self._walk(_Walk(path, walk.journal.branched(), state, name))
+            except BaseException:
+                self._stop()
+                raise
+            if isinstance(end, Ended):
+                event.set_result(name, end.event.result)
+            else:
+                observed.suspended()
 
     # --- recording ----------------------------------------------------------------------------------------------------------
 

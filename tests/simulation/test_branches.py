@@ -102,10 +102,11 @@ def test_the_worked_example_is_recovered_on_another_worker_200_times_out_of_200(
 
 
 @pytest.mark.parametrize("scenario", [pytest.param(scenario, id=scenario.name) for scenario in branching.SCENARIOS])
-def test_no_interleaving_of_branches_within_the_bound_breaks_a_rule(
+def test_no_walked_interleaving_of_branches_breaks_a_rule(
     scenario: Scenario, effort: Any, explored: Callable[[int], None]
 ) -> None:
-    walk, finding = interleavings(scenario, 2 if effort.is_long else 1, limit=None if effort.is_long else 400)
+    """Branches that end leave many ways to go on, so that not all are walked; random schedules go where this does not."""
+    walk, finding = interleavings(scenario, 2 if effort.is_long else 1, limit=effort.share(of=6, short=150))
     explored(walk.schedules)
     assert finding is None, str(finding)
 
@@ -114,7 +115,7 @@ def test_no_interleaving_of_branches_within_the_bound_breaks_a_rule(
     "scenario", [pytest.param(scenario, id=scenario.name) for scenario in (*branching.SCENARIOS, *branching.FLEETS)]
 )
 def test_no_random_schedule_of_branches_breaks_a_rule(scenario: Scenario, effort: Any, explored: Callable[[int], None]) -> None:
-    count = effort.share(of=10, short=25)
+    count = effort.share(of=10, short=30)
     for seed in range(count):
         finding = random_schedule(scenario, seed)
         assert finding is None, f"seed {seed} of {finding}"

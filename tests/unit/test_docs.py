@@ -27,6 +27,12 @@ def test_the_branches_of_the_how_to_meet_again() -> None:
     assert (ran.stdout, ran.stderr) == ("12 kg, 340 EUR\n", "")
 
 
+def test_the_listener_of_the_how_to_hears_each_node() -> None:
+    program = blocks("docs/how-to/observe.md")[0]
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("order:17 pack completed\norder:17 ship completed\n", "")
+
+
 def test_the_workflow_of_the_how_to_registers_and_runs(tmp_path: Path) -> None:
     (tmp_path / "orders.py").write_text(blocks("docs/how-to/workflow.md")[0])
     program = (
