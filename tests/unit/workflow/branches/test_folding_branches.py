@@ -19,7 +19,14 @@ from workflow import (
     branch_id,
     memoize,
 )
-from workflow.path import FOLD_AFTER
+
+FOLD_AFTER = 32
+"""As often as these tests fold: the rules are the same for every number, and the runs are short."""
+
+
+@pytest.fixture(autouse=True)
+def folding_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workflow.path.FOLD_AFTER", FOLD_AFTER)
 
 
 class Round(ParallelEvent):
@@ -105,12 +112,12 @@ def test_what_is_left_of_closed_forks_goes_in_the_writes_that_follow(rounds, sto
 
 def test_leftovers_of_a_dead_process_go_with_the_next_fold(rounds, store) -> None:
     """The process that folds dies before it has deleted all; of what it left only that of its own path is known at first."""
-    last = 2 * FOLD_AFTER + 20
+    last = 2 * FOLD_AFTER + 6
     with pytest.raises(HaltError):
         rounds(last, FOLD_AFTER).run()
     assert len(keys(store)) > 2 * FOLD_AFTER
     with pytest.raises(HaltError):
-        rounds(last, last - 5).run()
+        rounds(last, last - 3).run()
     assert len(keys(store)) < FOLD_AFTER
     assert rounds(last).run().execution.result == last
 
