@@ -112,13 +112,13 @@ def test_what_is_left_of_closed_forks_goes_in_the_writes_that_follow(rounds, sto
 
 def test_leftovers_of_a_dead_process_go_with_the_next_fold(rounds, store) -> None:
     """The process that folds dies before it has deleted all; of what it left only that of its own path is known at first."""
-    last = 2 * FOLD_AFTER + 6
+    last = 2 * FOLD_AFTER + 12
     with pytest.raises(HaltError):
         rounds(last, FOLD_AFTER).run()
     assert len(keys(store)) > 2 * FOLD_AFTER
     with pytest.raises(HaltError):
-        rounds(last, last - 3).run()
-    assert len(keys(store)) < FOLD_AFTER
+        rounds(last, last - 2).run()
+    assert len(keys(store)) < 2 * FOLD_AFTER
     assert rounds(last).run().execution.result == last
 
 
