@@ -3,7 +3,8 @@
 In order of reading: `scheduler` (one baton for many threads) and `threads` (locks that pass it on), `universe` (processes that
 reach one store and may die), `rules` and `ledger` (what must hold between any two commits), `world` (effects outside),
 `journey` and `desk` (workflows), `driver` (whoever brings a run to its end), `crashes`, `scenario` and `explore` (ways to go
-through it all), `scenarios/` (who contends; how to add one stands in `scenario`), `seeds` (what ever broke).
+through it all), `scenarios/` (who contends; how to add one stands in `scenario`), `seeds` (what ever broke). For branches:
+`pools` and `loops` (how they run at once), `fan` and `analysis` (workflows), `played` (their timing drawn from a seed).
 
 ``EXPLORE_SCHEDULES=20000 python -m pytest tests/simulation`` is the long form: that many random schedules, spread over the
 scenarios, and wider walks beside them. Without it the short form runs in under a minute. ``EXPLORE_SEED="scenario/17"`` plays

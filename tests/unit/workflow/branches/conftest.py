@@ -106,3 +106,27 @@ def awaited() -> Callable[[Workflow], str | None]:
         return None if seen is None or seen.interrupt is None else seen.interrupt.awaited_event
 
     return name
+
+
+@pytest.fixture
+def queue(gates, until, define) -> Callable[[str], None]:
+    """Return what lets the nodes of three branches reach their first waits in the order of their names.
+
+    All must run by then, for none begins once one waits.
+    """
+
+    def waiting() -> int:
+        seen = define().inspect()
+        return seen.deferred_interrupts + (seen.interrupt is not None)
+
+    def in_turn(name: str) -> None:
+        if gates.is_open("all wait"):
+            return
+        gates.open(name)
+        for other in "abc":
+            gates.wait(other)
+        until(lambda: waiting() == ord(name) - ord("a"))
+        if name == "c":
+            gates.open("all wait")
+
+    return in_turn
