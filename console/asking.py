@@ -141,7 +141,7 @@ def _kept(mesh: Joined, date: dt.date, edition: int) -> str | None:
 
 
 def _failure(date: dt.date, edition: int, result: "RunResult") -> str:
-    how = str(result.failure) if result.failure else f"it is {result.status.value}"
+    how = str(result.failure or (f"it is {result.status.value}" if result.status else "it has been ended from outside"))
     remedy = (
         f"`jarvis brief --date {date}` takes it up where it stopped"
         if edition == 1

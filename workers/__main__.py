@@ -7,6 +7,7 @@ from typing import Any
 from workers.composition import Runtime
 from workers.consumers import run_consumers
 from workers.settings import Settings
+from workers.startup import mistakes_explained
 from workers.sweeper import Sweeper
 from workers.telemetry import configure_logging
 
@@ -18,13 +19,14 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or arguments[0] not in ROLES:
         sys.stderr.write(f"usage: python -m workers {'|'.join(ROLES)}\n")
         return 2
-    runtime = Runtime(Settings.load())
-    configure_logging(runtime.settings.log_format)
-    if arguments[0] == "consumers":
-        run_consumers(runtime)
-    else:
-        run_sweeper(runtime)
-    runtime.close()
+    with mistakes_explained():
+        runtime = Runtime(Settings.load())
+        configure_logging(runtime.settings.log_format)
+        if arguments[0] == "consumers":
+            run_consumers(runtime)
+        else:
+            run_sweeper(runtime)
+        runtime.close()
     return 0
 
 

@@ -13,8 +13,9 @@ import structlog
 
 from bus import Signal
 from persistence import Persistence
+from workers.errors import SettingsError
 
-__all__ = ["AlertDelivery", "DeliveryFailedError", "Send", "alert_text", "send_with_apprise"]
+__all__ = ["AlertDelivery", "DeliveryFailedError", "Send", "alert_text", "check_addresses", "send_with_apprise"]
 
 Send = Callable[[str, str, str], bool]
 """Sends title and body to an address; whether the provider took it."""
@@ -60,6 +61,13 @@ def alert_text(signal: Signal) -> tuple[str, str]:
         return signal.topic, "\n".join(f"{key}: {value}" for key, value in signal.payload.items())
     body = f"It was last seen at {seen}." if seen else "It has never been seen."
     return f"{agent} has stopped", f"{body} Checked at {signal.payload.get('checked_at')}."
+
+
+def check_addresses(addresses: Sequence[str]) -> None:
+    """Raise `SettingsError` for the first address that Apprise does not know, by its place: it may hold a secret."""
+    for place, address in enumerate(addresses, 1):
+        if not apprise.Apprise().add(address):
+            raise SettingsError(f"[alerts] urls: the address number {place} is none that Apprise knows: correct it")
 
 
 def send_with_apprise(address: str, title: str, body: str) -> bool:

@@ -13,7 +13,7 @@ from workers.definitions import BRIEFING
 from workers.editions import next_edition, reserved_run_id
 from workers.errors import TimedOutError
 from workers.settings import Settings
-from workflow import Event, ExecutionRequest, Failure, RunInFlightError, WorkflowRunSnapshot, WorkflowStatus
+from workflow import Event, ExecutionRequest, Failure, WorkflowRefusedError, WorkflowRunSnapshot, WorkflowStatus
 from workflow.index import RunSummary, make_due
 
 __all__ = ["MeshClient", "RunHandle", "RunResult"]
@@ -25,9 +25,12 @@ _SETTLED = (WorkflowStatus.COMPLETED, WorkflowStatus.FAILED, WorkflowStatus.SUSP
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Where a run was settled. ``result`` is that of its last event, when it completed and is retained."""
+    """Where a run was settled. ``result`` is that of its last event, when it completed and is retained.
 
-    status: WorkflowStatus
+    ``status`` is None when the run has gone: it has ended and was not kept, so nobody can say how.
+    """
+
+    status: WorkflowStatus | None
     result: Any = None
     failure: Failure | None = None
 
@@ -60,7 +63,7 @@ class RunHandle:
         while True:
             snapshot = self.snapshot()
             if snapshot is None:
-                return RunResult(WorkflowStatus.COMPLETED)
+                return RunResult(None)
             if self._is_settled(snapshot):
                 return self._result(snapshot)
             if time.monotonic() >= deadline:
@@ -95,10 +98,17 @@ class MeshClient:
         """Record a start, and tell the workers. A run that holds the workflow id already is returned in its place."""
         try:
             started = self.runtime.definition(name, workflow_id).ignite(event, run_id=run_id, tag=tag)
-        except RunInFlightError as met:
-            return RunHandle(self, name, workflow_id, met.run_id, created=False)
+        except WorkflowRefusedError as met:
+            return self._found(name, workflow_id, met)
         self.runtime.hints.send(name, workflow_id, started)
         return RunHandle(self, name, workflow_id, started, created=True)
+
+    def _found(self, name: str, workflow_id: str, refusal: WorkflowRefusedError) -> RunHandle:
+        """The run that a start has met. Raises the refusal itself when that run has gone since: starting again will do."""
+        met = self.runtime.engine.inspect(workflow_id)
+        if met is None:
+            raise refusal
+        return RunHandle(self, name, workflow_id, met.run_id, created=False)
 
     def enqueue_briefing(self, date: dt.date | None = None, *, again: bool = False) -> RunHandle:
         """The briefing of a date, by default today's in the operator's zone: new, under way, or finished and kept.

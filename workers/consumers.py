@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from bus import Signal, SignalConsumer
-from workers.alerts import AlertDelivery, send_with_apprise
+from workers.alerts import AlertDelivery, check_addresses, send_with_apprise
 from workers.beats import BEAT_TOPIC, record_beat
 from workers.composition import Runtime
 
@@ -26,6 +26,7 @@ def heartbeat_consumer(runtime: Runtime) -> SignalConsumer:
 def alert_consumer(runtime: Runtime) -> SignalConsumer:
     """Delivers alerts to the addresses in the settings."""
     alerts = runtime.settings.alerts
+    check_addresses(alerts.urls)
     deliver = AlertDelivery(runtime.deliveries, alerts.urls, send_with_apprise)
     return _consumer(runtime, ALERT_GROUP, deliver, alerts.topics)
 

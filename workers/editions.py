@@ -14,9 +14,9 @@ PAGE = 1000
 RUN_ID_LIMIT = 128
 
 
-def latest_edition(store: Persistence, date: dt.date, operator: str | None = None) -> int:
+def latest_edition(store: Persistence, date: dt.date) -> int:
     """The highest edition that was ever started for a date; 0 when there was none. Read off the log, which outlives runs."""
-    form = re.compile(re.escape(briefing_id(date, operator=operator)) + r"(?:\.([1-9]\d*))?")
+    form = re.compile(re.escape(briefing_id(date)) + r"(?:\.([1-9]\d*))?")
     highest, after = 0, None
     while page := store.read_log(_LOG, after, PAGE):
         after = page[-1].position
@@ -25,9 +25,9 @@ def latest_edition(store: Persistence, date: dt.date, operator: str | None = Non
     return highest
 
 
-def next_edition(store: Persistence, date: dt.date, operator: str | None = None) -> int:
+def next_edition(store: Persistence, date: dt.date) -> int:
     """The edition to start next."""
-    return latest_edition(store, date, operator) + 1
+    return latest_edition(store, date) + 1
 
 
 def reserved_run_id(workflow_id: str) -> str:

@@ -2,7 +2,7 @@
 
 import structlog
 
-from persistence import PersistenceError
+from persistence import UnreachableError
 from workers.composition import Runtime
 from workflow import ExecutionRequest, WorkflowRefusedError
 
@@ -18,8 +18,8 @@ def run_segment(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> N
             state = runtime.definition(name, workflow_id).run(ExecutionRequest.resume(expected_run_id=run_id))
         except WorkflowRefusedError as refusal:
             _log.debug("hint refused", reason=refusal.reason.value)
-        except PersistenceError as trouble:
-            _log.warning("the store failed; the run is taken up again when its lease has ended", trouble=str(trouble))
+        except UnreachableError as trouble:
+            _log.warning("the store did not answer; the run is taken up again when its lease has ended", trouble=str(trouble))
         except Exception as failure:  # noqa: BLE001 - whatever a node raises is recorded with its run
             _log.exception("run failed", error=str(failure))
         else:

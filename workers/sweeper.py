@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import structlog
 
-from persistence import IndexEntry, Persistence, PersistenceError
+from persistence import IndexEntry, Persistence, PersistenceError, UnreachableError
 from workers.hints import Hints
-from workflow import WorkflowEngine, WorkflowRefusedError, WorkflowStatus
+from workflow import WorkflowEngine, WorkflowError, WorkflowRefusedError, WorkflowStatus
 from workflow.index import RunSummary, postpone
 
 __all__ = ["BATCH", "Sweeper"]
@@ -34,6 +34,7 @@ class Sweeper:
         self._now = now
         self._stopping = threading.Event()
         self._troubled = False
+        self._damaged: set[str] = set()
 
     def run(self) -> None:
         """Sweep until `stop`. Trouble with the store is said once and waited out."""
@@ -46,17 +47,31 @@ class Sweeper:
         self._stopping.set()
 
     def sweep(self) -> int:
-        """Look once. Returns how many entries were seen to."""
-        return sum(self._see_to(entry) for entry in self._store.due(self._now(), BATCH))
+        """Look once. Returns how many entries were seen to. Raises `persistence.UnreachableError` without a server."""
+        return sum(self._see_to_safely(entry) for entry in self._store.due(self._now(), BATCH))
 
     def _sweep_patiently(self) -> None:
         try:
             self.sweep()
             self._troubled = False
-        except PersistenceError as trouble:
+        except UnreachableError as trouble:
             if not self._troubled:
                 _log.warning("cannot sweep until the store answers", trouble=str(trouble))
             self._troubled = True
+
+    def _see_to_safely(self, entry: IndexEntry) -> bool:
+        """One damaged run must not keep the sweeper from the others. It is named once, and left to a person."""
+        try:
+            return self._see_to(entry)
+        except UnreachableError:
+            raise
+        except (PersistenceError, WorkflowError) as damage:
+            if entry.partition not in self._damaged:
+                self._damaged.add(entry.partition)
+                _log.error(
+                    "a damaged run is passed over: restore or abandon it", workflow_id=entry.partition, damage=str(damage)
+                )
+            return False
 
     def _see_to(self, entry: IndexEntry) -> bool:
         if entry.status in _ENDED:

@@ -33,6 +33,8 @@ class WorkflowRunSnapshot:
     lease_expires_at: dt.datetime | None
     deferred_interrupts: int
     tag: str | None
+    version: str | None
+    """The version of the definition that the run was started with."""
     failure: Failure | None
     """Why the last segment failed, while the run is failed."""
 
@@ -64,6 +66,7 @@ class WorkflowEngine:
             lease_expires_at=control.lease_end,
             deferred_interrupts=len(control.pending_steps),
             tag=store.ignition.tag,
+            version=store.ignition.version,
             failure=store.read(failure_key(control.run_id), Failure.from_record) if failed else None,
         )
 

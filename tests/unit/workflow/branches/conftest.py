@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from workflow import ConcurrentBranchRunner, ExecutionRequest, Workflow, WorkflowState
+from tests.unit.workflow.branches.asking import Ask, Then, fork, join, then
+from workflow import ConcurrentBranchRunner, ExecutionRequest, Workflow, WorkflowState, await_event, branch_id
 
 PATIENCE = 10.0
 """Seconds after which something that has not come fails its test."""
@@ -130,3 +131,15 @@ def queue(gates, until, define) -> Callable[[str], None]:
             gates.open("all wait")
 
     return in_turn
+
+
+@pytest.fixture
+def three(concurrent, queue) -> Callable[..., Workflow]:
+    """Return what makes a workflow with three branches, each of which waits for the event of its name and goes on."""
+
+    def ask(event: Ask, state: WorkflowState) -> Then:
+        name = branch_id() or ""
+        queue(name)
+        return Then(answer=await_event(name))
+
+    return lambda **options: concurrent(fork, ask, then, join, **options)

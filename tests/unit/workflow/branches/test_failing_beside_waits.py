@@ -1,69 +1,19 @@
 """Waits in branches beside failures, and records of waits that are lost or damaged (J)."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from persistence import PersistenceError
+from tests.unit.workflow.branches.asking import Ask, Fork, Other, Then, answer, fork, join, then
 from workflow import (
-    Event,
-    ExecutionRequest,
-    ParallelEvent,
     StartEvent,
     StopEvent,
-    Workflow,
     WorkflowState,
     WorkflowStatus,
     await_event,
     branch_id,
 )
-
-
-class Fork(ParallelEvent):
-    pass
-
-
-class Ask(Event):
-    pass
-
-
-class Other(Event):
-    pass
-
-
-class Then(Event):
-    answer: Any = None
-
-
-def fork(event: StartEvent, state: WorkflowState) -> Fork:
-    return Fork({name: Ask() for name in "abc"})
-
-
-def then(event: Then, state: WorkflowState) -> StopEvent:
-    return StopEvent([branch_id(), event.answer])
-
-
-def join(event: Fork, state: WorkflowState) -> StopEvent:
-    return StopEvent(event.results)
-
-
-@pytest.fixture
-def three(concurrent, queue) -> Callable[..., Workflow]:
-    """Return what makes a workflow with three branches, each of which waits for the event of its name and goes on."""
-
-    def ask(event: Ask, state: WorkflowState) -> Then:
-        name = branch_id() or ""
-        queue(name)
-        return Then(answer=await_event(name))
-
-    return lambda **options: concurrent(fork, ask, then, join, **options)
-
-
-def answer(name: str) -> ExecutionRequest:
-    return ExecutionRequest.signal(name, f"to {name}")
-
 
 # --- failures beside waits --------------------------------------------------------------------------------------------------
 

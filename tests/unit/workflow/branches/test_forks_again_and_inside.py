@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-from pydantic import Field
 
+from tests.unit.workflow.branches.sides import After, Fork, Left, Right, fork, join, left, right
 from workflow import (
     ConcurrentBranchRunner,
-    Event,
     ExecutionRequest,
     ParallelEvent,
     SequentialBranchRunner,
@@ -20,48 +19,12 @@ from workflow import (
 )
 
 
-class Fork(ParallelEvent):
-    pass
-
-
 class Inner(ParallelEvent):
     pass
 
 
 class Round(ParallelEvent):
     number: int
-
-
-class Left(Event):
-    number: int = 0
-
-
-class Right(Event):
-    items: list[int] = Field(default_factory=list)
-
-
-class After(Event):
-    pass
-
-
-def fork(event: StartEvent, state: WorkflowState) -> Fork:
-    state["seen"] = ["fork"]
-    return Fork({"left": Left(), "right": Right()})
-
-
-def left(event: Left, state: WorkflowState) -> StopEvent:
-    state["seen"].append("left")
-    return StopEvent(state["seen"])
-
-
-def right(event: Right, state: WorkflowState) -> StopEvent:
-    state["seen"].append("right")
-    state["mine"] = True
-    return StopEvent(state["seen"])
-
-
-def join(event: Fork, state: WorkflowState) -> StopEvent:
-    return StopEvent({"results": event.results, "state": state.all(), "branch": branch_id()})
 
 
 @pytest.fixture(params=[SequentialBranchRunner(), ConcurrentBranchRunner(), ConcurrentBranchRunner(limit=1)], ids=repr)

@@ -3,20 +3,18 @@
 import datetime as dt
 import json
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.unit.workflow.branches.asking import Ask, Fork, Other, Then, answer, fork, join, then
 from workflow import (
-    Event,
     ExecutionRequest,
     ParallelEvent,
     RefusalReason,
     SequentialBranchRunner,
     StartEvent,
     StopEvent,
-    Workflow,
     WorkflowRefusedError,
     WorkflowState,
     amemoize,
@@ -27,52 +25,8 @@ from workflow import (
 )
 
 
-class Fork(ParallelEvent):
-    pass
-
-
 class Inner(ParallelEvent):
     pass
-
-
-class Ask(Event):
-    pass
-
-
-class Other(Event):
-    pass
-
-
-class Then(Event):
-    answer: Any = None
-
-
-def fork(event: StartEvent, state: WorkflowState) -> Fork:
-    return Fork({name: Ask() for name in "abc"})
-
-
-def then(event: Then, state: WorkflowState) -> StopEvent:
-    return StopEvent([branch_id(), event.answer])
-
-
-def join(event: Fork, state: WorkflowState) -> StopEvent:
-    return StopEvent(event.results)
-
-
-@pytest.fixture
-def three(concurrent, queue) -> Callable[..., Workflow]:
-    """Return what makes a workflow with three branches, each of which waits for the event of its name and goes on."""
-
-    def ask(event: Ask, state: WorkflowState) -> Then:
-        name = branch_id() or ""
-        queue(name)
-        return Then(answer=await_event(name))
-
-    return lambda **options: concurrent(fork, ask, then, join, **options)
-
-
-def answer(name: str) -> ExecutionRequest:
-    return ExecutionRequest.signal(name, f"to {name}")
 
 
 # --- one at a time ----------------------------------------------------------------------------------------------------------
