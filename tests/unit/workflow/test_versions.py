@@ -412,3 +412,14 @@ def test_a_changed_step_behind_the_fold_is_refused(define, store) -> None:
     assert define(step, ask, start_event=Loop()).run().is_interrupted()
     assert "it waits in step 'ask-" in refused(store, lambda: define(step, AskUnderAnotherName()).run(ANSWER))
     assert define(step, ask).run(ANSWER).execution.result == 1
+
+
+@pytest.mark.parametrize("version", [None, "2"])
+def test_the_snapshot_names_the_version_that_the_run_began_with(define, version) -> None:
+    def begin(event: StartEvent, state: WorkflowState) -> StopEvent:
+        return StopEvent()
+
+    definition = define(begin, version=version)
+    definition.ignite()
+
+    assert definition.reconfigure(version="3").inspect().version == version
