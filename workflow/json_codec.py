@@ -8,7 +8,7 @@ never be mistaken for one of ours. Nothing is changed silently: what cannot be k
 import dataclasses
 import enum
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, cast
 
 from pydantic import BaseModel, RootModel
@@ -24,6 +24,9 @@ from workflow.values import COLLECTION_KINDS, COLLECTIONS_BY_NAME, VALUE_KINDS, 
 __all__ = ["JsonSerializer"]
 
 _WORD = 2**63
+_TEXT = frozenset({str})
+_class_of: Callable[[Any], type[Any]] = type
+"""For a type checker, to which the type of anything is unknown; a `cast` for each value would cost time."""
 _PLAIN = (bool, int, float, str, list, dict, type(None))
 
 
@@ -69,7 +72,7 @@ class JsonSerializer:
             raise PersistenceError(f"a record cannot be decoded ({trouble}): it is corrupt or of another codec") from trouble
 
     def _encode(self, value: Any) -> Any:
-        cls = cast(type[Any], type(value))
+        cls = _class_of(value)
         if value is None or cls is bool:
             return value
         if cls is str:
@@ -112,7 +115,7 @@ class JsonSerializer:
         key: Any = None
         try:
             for key, item in values.items():
-                cls = cast(type[Any], type(item))
+                cls = _class_of(item)
                 # Most values are short text and small numbers: they are not worth a call.
                 is_plain = (cls is str and item.isascii()) or (cls is int and -_WORD <= item < _WORD) or item is None
                 encoded[key] = item if is_plain else self._encode(item)
@@ -183,7 +186,8 @@ def _fields(value: Any) -> dict[str, Any]:
     if isinstance(value, WorkflowState):
         return value.all()
     if isinstance(value, BaseModel):
-        return {**{name: getattr(value, name) for name in type(value).model_fields}, **(value.model_extra or {})}
+        fields = {name: getattr(value, name) for name in type(value).__pydantic_fields__}
+        return {**fields, **value.__pydantic_extra__} if value.__pydantic_extra__ else fields
     if not dataclasses.is_dataclass(value):
         raise _UnstorableError(
             f"is of type {type(value).__qualname__}, which `types` lists: it is no enum, dataclass or pydantic model"
@@ -217,7 +221,9 @@ def _default(entry: dataclasses.Field[Any]) -> Any:
 
 
 def _has_plain_keys(value: Mapping[Any, Any]) -> bool:
-    return all(type(key) is str and (key.isascii() or _is_unicode(key)) for key in value)
+    if not _TEXT.issuperset(map(type, value)):
+        return False
+    return "".join(value).isascii() or all(map(_is_unicode, value))
 
 
 def _is_unicode(text: str) -> bool:

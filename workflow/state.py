@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
@@ -40,41 +40,46 @@ class WorkflowState(BaseModel):
 
     def __init__(self, data: Mapping[str, Any] | None = None, /, **fields: Any) -> None:
         given = {**(data or {}), **fields}
-        known = type(self).model_fields
+        known = type(self).__pydantic_fields__
         super().__init__(**{key: value for key, value in given.items() if key in known})
-        self._more.update({key: value for key, value in given.items() if key not in known})
+        self._further.update({key: value for key, value in given.items() if key not in known})
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Make the class known to the codec; refuse a field that would hide a method."""
         super().__pydantic_init_subclass__(**kwargs)
-        for name in cls.model_fields:
+        for name in cls.__pydantic_fields__:
             if hasattr(WorkflowState, name):
                 raise TypeError(f"field {name!r} of {cls.__qualname__} would hide WorkflowState.{name}: rename the field")
         register_type(cls)
 
+    @property
+    def _further(self) -> dict[str, Any]:
+        """The further keys, without pydantic's long way to a private attribute."""
+        return cast(dict[str, Any], self.__pydantic_private__)["_more"]
+
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key; ``default`` only when the key is missing, so a stored None is returned."""
-        if key in type(self).model_fields:
+        if key in type(self).__pydantic_fields__:
             return getattr(self, key)
-        return self._more.get(key, default)
+        return self._further.get(key, default)
 
     def set(self, key: str, value: Any) -> None:
         """Store a value. A typed field validates it."""
-        if key in type(self).model_fields:
+        if key in type(self).__pydantic_fields__:
             setattr(self, key, value)
         else:
-            self._more[key] = value
+            self._further[key] = value
 
     def has(self, key: str) -> bool:
         """Whether the key exists (typed fields always do)."""
-        return key in type(self).model_fields or key in self._more
+        return key in type(self).__pydantic_fields__ or key in self._further
 
     def delete(self, key: str) -> None:
         """Remove a further key; a typed field goes back to its default. A missing key is no error."""
-        declared = type(self).model_fields.get(key)
+        declared = type(self).__pydantic_fields__.get(key)
         if declared is None:
-            self._more.pop(key, None)
+            self._further.pop(key, None)
         elif declared.is_required():
             raise WorkflowError(f"field {key!r} has no default and cannot be deleted: set another value")
         else:
@@ -91,7 +96,7 @@ class WorkflowState(BaseModel):
 
     def all(self) -> dict[str, Any]:
         """Typed fields, then further keys."""
-        return {**{name: getattr(self, name) for name in type(self).model_fields}, **self._more}
+        return {**{name: getattr(self, name) for name in type(self).__pydantic_fields__}, **self._further}
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self.has(key)
@@ -133,11 +138,11 @@ class WorkflowState(BaseModel):
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """Store several values at once; typed fields are validated together, as some are valid only so. For the engine."""
-        known = type(self).model_fields
+        known = type(self).__pydantic_fields__
         if not known.keys().isdisjoint(values):
             typed = {name: values.get(name, getattr(self, name)) for name in known}
             self.__pydantic_validator__.validate_python(typed, self_instance=self, by_alias=False, by_name=True)
-        self._more.update({key: value for key, value in values.items() if key not in known})
+        self._further.update({key: value for key, value in values.items() if key not in known})
 
     def stamped(self, execution: Execution) -> Self:
         """The same object, marked as belonging to a run. For the engine."""

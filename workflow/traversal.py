@@ -89,6 +89,7 @@ class Traversal(Generic[StateT]):
 
     async def _walk(self, walk: _Walk[StateT]) -> Ended | Paused:
         first, event = _replay(walk)
+        walk.state.stamped(execution_of(self.store, WorkflowStatus.RUNNING))
         for index in itertools.count(first):
             if isinstance(event, StopEvent):
                 return Ended(event)
@@ -133,7 +134,6 @@ class Traversal(Generic[StateT]):
         answered = active if active is not None and self._is_undelivered(active, step_id) else None
         self._begun += 1
         self.store.step = spec.step_name
-        walk.state.stamped(execution_of(self.store, WorkflowStatus.RUNNING))
         if self.renewal is not None:
             renewer.node_begins(self.renewal, step_id)
         observer = self.observer.step(spec.step_name, step_id, walk.branch)
