@@ -1,6 +1,10 @@
 """The durable engine: typed events route between nodes, and a run survives the death of any process that executes it."""
 
+from typing import TYPE_CHECKING, Any
+
+from workflow.adapting import JsonStreamAdapter, StreamAdapter, StreamFrame
 from workflow.branches import BranchRunner, ConcurrentBranchRunner, SequentialBranchRunner
+from workflow.channels import CallbackChannel, Channel, Envelope, Feed
 from workflow.clock import Clock, ManualClock, SystemClock
 from workflow.context import (
     amemoize,
@@ -21,6 +25,7 @@ from workflow.errors import (
     InputTranslationError,
     RefusalReason,
     RunInFlightError,
+    RunStalledError,
     SerializationError,
     StaleRunError,
     WorkflowError,
@@ -29,6 +34,7 @@ from workflow.errors import (
 from workflow.events import ActivityStreamEvent, Event, InterruptEvent, StartEvent, StopEvent
 from workflow.exporting import ConsoleExporter, MermaidExporter
 from workflow.interrupts import (
+    START_OF_RUN,
     Action,
     ApprovalRequest,
     InputKind,
@@ -46,24 +52,34 @@ from workflow.records import Failure
 from workflow.requests import ExecutionRequest
 from workflow.resources import WorkflowResources
 from workflow.serializer import OpaqueValue, PickleSerializer, Serializer
+from workflow.sse import sse_comment, sse_event, sse_frame
 from workflow.state import Execution, WorkflowState
 from workflow.status import WorkflowStatus
 from workflow.stream import AsyncEventStream, EventStream
+from workflow.trials import RetryPolicy
+
+if TYPE_CHECKING:
+    from workflow.sealed import SealedSerializer
 
 __all__ = [
+    "START_OF_RUN",
     "Action",
     "ActivityStreamEvent",
     "ApprovalRequest",
     "AsyncEventStream",
     "BranchRunner",
+    "CallbackChannel",
+    "Channel",
     "Clock",
     "ConcurrentBranchRunner",
     "ConsoleExporter",
+    "Envelope",
     "Event",
     "EventStream",
     "Execution",
     "ExecutionRequest",
     "Failure",
+    "Feed",
     "GraphError",
     "InputKind",
     "InputTranslationError",
@@ -71,6 +87,7 @@ __all__ = [
     "InterruptRequest",
     "InterruptType",
     "JsonSerializer",
+    "JsonStreamAdapter",
     "ManualClock",
     "MermaidExporter",
     "Middleware",
@@ -80,7 +97,10 @@ __all__ = [
     "PendingExecution",
     "PickleSerializer",
     "RefusalReason",
+    "RetryPolicy",
     "RunInFlightError",
+    "RunStalledError",
+    "SealedSerializer",
     "SequentialBranchRunner",
     "SerializationError",
     "Serializer",
@@ -88,6 +108,8 @@ __all__ = [
     "StaleRunError",
     "StartEvent",
     "StopEvent",
+    "StreamAdapter",
+    "StreamFrame",
     "SystemClock",
     "WaitForEventRequest",
     "Workflow",
@@ -108,4 +130,16 @@ __all__ = [
     "memoize",
     "recall_memo",
     "sleep_until",
+    "sse_comment",
+    "sse_event",
+    "sse_frame",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`SealedSerializer` on demand, since it needs a package that not everybody has (PEP 562)."""
+    if name == "SealedSerializer":
+        from workflow.sealed import SealedSerializer
+
+        return SealedSerializer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

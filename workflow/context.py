@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from workflow.bridge import in_thread
 from workflow.control import AcceptedInput, ActiveInterrupt
 from workflow.errors import WorkflowError
-from workflow.interrupts import InputKind, InterruptRequest, SleepUntilRequest, WaitForEventRequest
+from workflow.interrupts import START_OF_RUN, InputKind, InterruptRequest, SleepUntilRequest, WaitForEventRequest
 from workflow.observing import SILENT_STEP, StepObserver
 from workflow.output import NoOutput, Output
 from workflow.records import ANSWER_PREFIX, DEFERRED_NAME, Answer, answer_name, memo_key
@@ -55,6 +55,10 @@ class StepContext:
     branch: str | None = None
     suspended_on: ActiveInterrupt | None = None
     observer: StepObserver = SILENT_STEP
+    began: float = 0
+    """Unix seconds."""
+    position: str | None = None
+    """Where on the bus the events lie that may end the next wait: behind this."""
     _positions: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
 
     def key(self, name: str) -> str:
@@ -75,6 +79,11 @@ class StepContext:
         self.store.commit({**answers, self.key(name): value})
         # An async node may have used another answer meanwhile.
         self.unsaved = {key: answer for key, answer in self.unsaved.items() if key not in answers}
+
+    def passed(self, answer: Answer) -> Answer:
+        """The same answer; a further wait asks for what came after it."""
+        self.position = answer.position or self.position
+        return answer
 
     def next_wait(self, scope: tuple[str, ...]) -> str:
         """The identity of the wait reached now: the memo closures around it, and its position among their waits."""
@@ -235,10 +244,10 @@ def _wait(request: InterruptRequest, caller: str, condition: bool = True) -> Ans
     step = current_step(caller)
     wait = step.next_wait(_scope.get())
     if step.answered is not None and step.answered.wait == wait and step.answered.input is not None:
-        return _consume(step, wait, step.answered.input)
+        return step.passed(_consume(step, wait, step.answered.input))
     recorded = step.store.read(step.key(answer_name(wait)), Answer.from_record)
     if recorded is not None:
-        return recorded
+        return step.passed(recorded)
     if not condition:
         return Answer(None)
     if step.answered is not None:
@@ -246,13 +255,20 @@ def _wait(request: InterruptRequest, caller: str, condition: bool = True) -> Ans
             f"a new wait ({caller}) was reached before the one being answered: a node must reach its waits in the same order "
             "every time it runs"
         )
-    step.suspended_on = ActiveInterrupt(request, step.step_id, wait)
+    step.suspended_on = ActiveInterrupt(_placed(request, step), step.step_id, wait)
     raise Suspension
+
+
+def _placed(request: InterruptRequest, step: StepContext) -> InterruptRequest:
+    """The request with the place on the bus behind which it listens, as an opaque position."""
+    if not isinstance(request, WaitForEventRequest) or request.since not in (None, START_OF_RUN):
+        return request
+    return request.model_copy(update={"since": step.position if request.since is None else step.store.ignition.position})
 
 
 def _consume(step: StepContext, wait: str, accepted: AcceptedInput) -> Answer:
     """Use the answer, once. It is recorded with the next write; until then control still holds it."""
-    answer = Answer(accepted.payload, timed_out=accepted.kind is not InputKind.EVENT)
+    answer = Answer(accepted.payload, timed_out=accepted.kind is not InputKind.EVENT, position=accepted.position)
     step.answered = None
     step.unsaved[step.key(answer_name(wait))] = answer.to_record()
     return answer

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from workflow.interrupts import InputKind, InterruptRequest, UnknownRequest
 from workflow.status import WorkflowStatus
+from workflow.trials import NO_TRIALS, Trials
 
 __all__ = ["AcceptedInput", "ActiveInterrupt", "Control", "interrupt_of", "interrupt_record"]
 
@@ -24,6 +25,8 @@ class AcceptedInput:
 
     kind: InputKind
     payload: Any = None
+    position: str | None = None
+    """Where on the bus the event stood, if it came from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Control:
     next_interrupt_id: int = 1
     interrupt: ActiveInterrupt | None = None
     pending_steps: tuple[str, ...] = ()
+    trials: Trials = NO_TRIALS
 
     @classmethod
     def pending(cls, run_id: str, writer: str) -> Self:
@@ -67,9 +71,15 @@ class Control:
         return cls(run_id, WorkflowStatus.RUNNING, 1, writer, lease_expires_at=lease)
 
     def claimed(self, writer: str, lease: int | None) -> Self:
-        """A new segment begins: the next attempt, with interruption and answer kept."""
+        """A new segment begins: the next attempt, with interruption and answer kept. One still running is taken over."""
         return replace(
-            self, status=WorkflowStatus.RUNNING, attempt=self.attempt + 1, writer=writer, commit=0, lease_expires_at=lease
+            self,
+            status=WorkflowStatus.RUNNING,
+            attempt=self.attempt + 1,
+            writer=writer,
+            commit=0,
+            lease_expires_at=lease,
+            trials=self.trials.with_takeover() if self.status is WorkflowStatus.RUNNING else self.trials,
         )
 
     def committed(self, lease: int | None) -> "Control":
@@ -84,7 +94,12 @@ class Control:
             self.next_interrupt_id,
             self.interrupt,
             self.pending_steps,
+            self.trials,
         )
+
+    def moved_on(self) -> Self:
+        """A step is committed: what was tried before it counts no more."""
+        return self if self.trials == NO_TRIALS else replace(self, trials=NO_TRIALS)
 
     def with_interrupt(self, reached: ActiveInterrupt) -> Self:
         """A wait was reached. It gets the next id, and becomes the current one, or waits behind it in order of arrival."""
@@ -98,21 +113,39 @@ class Control:
         """The current wait has its answer."""
         return replace(self, interrupt=replace(active, input=accepted))
 
+    def delivered(self, writer: str) -> Self:
+        """The same, written from outside a segment."""
+        return replace(self, writer=writer, commit=0)
+
     def answered(self, following: ActiveInterrupt | None) -> Self:
         """The current wait is over; the oldest that waits behind it becomes the current one."""
         return replace(self, interrupt=following, pending_steps=self.pending_steps[1:] if following else ())
 
     def suspended(self) -> Self:
         """The segment ended in a wait, which holds no lease."""
-        return replace(self, status=WorkflowStatus.SUSPENDED, lease_expires_at=None)
+        return replace(self, status=WorkflowStatus.SUSPENDED, lease_expires_at=None, trials=NO_TRIALS)
 
-    def failed(self) -> Self:
-        """The segment ended in an error; interruption and accepted answer are kept for the recovery."""
-        return replace(self, status=WorkflowStatus.FAILED, lease_expires_at=None)
+    def failed(self, trials: Trials = NO_TRIALS) -> Self:
+        """The segment ended in an error; interruption and accepted answer are kept for the recovery.
+
+        ``trials`` are kept where the run is tried again by itself; a person who tries it again begins anew.
+        """
+        return replace(self, status=WorkflowStatus.FAILED, lease_expires_at=None, trials=trials)
+
+    def parked(self, writer: str) -> Self:
+        """Too many workers were lost with the run: it stands still until a person has it tried again."""
+        return replace(self.claimed(writer, None), status=WorkflowStatus.FAILED, trials=NO_TRIALS)
 
     def completed(self) -> Self:
         """The run ended well and is retained."""
-        return replace(self, status=WorkflowStatus.COMPLETED, lease_expires_at=None, interrupt=None, pending_steps=())
+        return replace(
+            self,
+            status=WorkflowStatus.COMPLETED,
+            lease_expires_at=None,
+            interrupt=None,
+            pending_steps=(),
+            trials=NO_TRIALS,
+        )
 
     def cancelled(self, writer: str, lease: int | None) -> Self:
         """The run was ended from outside. It may be deleted when the given lease has ended; without one it is retained."""
@@ -124,6 +157,7 @@ class Control:
             lease_expires_at=lease,
             interrupt=None,
             pending_steps=(),
+            trials=NO_TRIALS,
         )
 
     def is_cancelled(self, run_id: str) -> bool:
@@ -171,6 +205,8 @@ class Control:
             record["interrupt"] = interrupt_record(self.interrupt)
         if self.pending_steps:
             record["pendingSteps"] = list(self.pending_steps)
+        if self.trials != NO_TRIALS:
+            record["trials"] = self.trials.to_record()
         return record
 
     @classmethod
@@ -178,7 +214,7 @@ class Control:
         """The value behind a stored shape. Raises KeyError, TypeError or ValueError for any other shape."""
         if record["v"] != VERSION:
             raise ValueError(f"version {record['v']!r} of the control record is not known")
-        lease, interrupt = record.get("lease"), record.get("interrupt")
+        lease, interrupt, trials = record.get("lease"), record.get("interrupt"), record.get("trials")
         return cls(
             run_id=_text(record["run"]),
             status=WorkflowStatus(record["status"]),
@@ -189,6 +225,7 @@ class Control:
             next_interrupt_id=_whole(record["nextInterrupt"]),
             interrupt=None if interrupt is None else interrupt_of(interrupt),
             pending_steps=tuple(_text(step) for step in record.get("pendingSteps", ())),
+            trials=NO_TRIALS if trials is None else Trials.from_record(trials),
         )
 
 
@@ -204,8 +241,13 @@ def interrupt_record(active: ActiveInterrupt) -> dict[str, Any]:
         # What a program needs that does not define the request's class.
         "shown": request.to_json(),
         "ends": request.deadline,
-        "input": accepted and {"kind": accepted.kind.value, "payload": accepted.payload},
+        "input": accepted and _input_record(accepted),
     }
+
+
+def _input_record(accepted: AcceptedInput) -> dict[str, Any]:
+    record = {"kind": accepted.kind.value, "payload": accepted.payload}
+    return record if accepted.position is None else {**record, "position": accepted.position}
 
 
 def interrupt_of(record: Mapping[str, Any]) -> ActiveInterrupt:
@@ -219,8 +261,12 @@ def interrupt_of(record: Mapping[str, Any]) -> ActiveInterrupt:
         request=request.with_id(_whole(record["id"])),
         step_id=_text(record["step"]),
         wait=_text(record["wait"]),
-        input=None if accepted is None else AcceptedInput(InputKind(accepted["kind"]), accepted["payload"]),
+        input=None if accepted is None else _input_of(accepted),
     )
+
+
+def _input_of(record: Mapping[str, Any]) -> AcceptedInput:
+    return AcceptedInput(InputKind(record["kind"]), record["payload"], record.get("position"))
 
 
 def _text(value: Any) -> str:

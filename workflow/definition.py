@@ -8,12 +8,15 @@ from typing import Any, Generic, Self, cast
 from typing_extensions import TypeVar, get_original_bases
 
 from persistence import InMemoryPersistence, Persistence
+from workflow.adapting import StreamAdapter, StreamAdapterLike, adapter_maker
 from workflow.admission import Start, record_start
 from workflow.aio import AsyncWorkflow
 from workflow.branches import BranchRunner, SequentialBranchRunner
 from workflow.bridge import DirectHost, drive, refuse_on_event_loop
+from workflow.channels import Channel
 from workflow.clock import Clock, SystemClock
 from workflow.compatibility import check_structure, check_version
+from workflow.delivery import Route
 from workflow.engine import WorkflowEngine, WorkflowRunSnapshot
 from workflow.errors import WorkflowError
 from workflow.events import Event, StartEvent
@@ -35,6 +38,7 @@ from workflow.serializer import Serializer
 from workflow.state import WorkflowState
 from workflow.store import RunStore
 from workflow.stream import EventStream
+from workflow.trials import RetryPolicy
 
 __all__ = ["Workflow"]
 
@@ -69,6 +73,12 @@ class Workflow(Generic[StateT]):
     max_steps: int | None = None
     retain_completion: bool = False
     retain_for: float | None = None
+    retry: RetryPolicy | None = None
+    """When a failed run is tried again by itself; somebody who sweeps the due index does it."""
+    max_takeovers: int | None = None
+    """Workers that may be lost with a run, without a committed step between, before it is parked."""
+    history: bool = False
+    """Whether what happens to a run is told in the store's log, which outlives it."""
     version: str | None = None
     """Recorded with each new run; None asks only whether the nodes still fit."""
     compatible_versions: Iterable[str] = ()
@@ -90,13 +100,19 @@ class Workflow(Generic[StateT]):
         max_steps: int | Unset | None = UNSET,
         retain_completion: bool | Unset = UNSET,
         retain_for: float | Unset | None = UNSET,
+        retry: RetryPolicy | Unset | None = UNSET,
+        max_takeovers: int | Unset | None = UNSET,
+        history: bool | Unset = UNSET,
         branch_runner: BranchRunner | None = None,
         middleware: Iterable[MiddlewareLike] = (),
         listeners: Iterable[Listener] = (),
+        stream_adapter: StreamAdapterLike | None = None,
+        channel: Channel | None = None,
         clock: Clock | None = None,
         version: str | Unset | None = UNSET,
         compatible_versions: Iterable[str] | Unset = UNSET,
         types: Iterable[type] = (),
+        signal_position: Callable[[], str] | None = None,
     ) -> None:
         self._workflow_id = workflow_id
         self._nodes = tuple(nodes)
@@ -108,8 +124,11 @@ class Workflow(Generic[StateT]):
         self._branch_runner = branch_runner
         self._middleware = check_middleware(middleware)
         self._listeners = check_listeners(listeners)
+        self._stream_adapter = stream_adapter
+        self._channel = channel
         self._clock: Clock = clock or SystemClock()
         self._types = tuple(types)
+        self._signal_position = signal_position
         given = {
             "lease_timeout": lease_timeout,
             "lease_renewal": lease_renewal,
@@ -117,6 +136,9 @@ class Workflow(Generic[StateT]):
             "max_steps": max_steps,
             "retain_completion": retain_completion,
             "retain_for": retain_for,
+            "retry": retry,
+            "max_takeovers": max_takeovers,
+            "history": history,
             "version": version,
             "compatible_versions": compatible_versions,
         }
@@ -157,6 +179,14 @@ class Workflow(Generic[StateT]):
     def branch_runner(self) -> BranchRunner:
         """How the branches of forks advance; the constructor's wins."""
         return SequentialBranchRunner()
+
+    def stream_adapter(self) -> StreamAdapter | None:
+        """What turns the live items of one segment into frames; the constructor's wins."""
+        return None
+
+    def channel(self) -> Channel | None:
+        """Where one segment pushes its frames; the constructor's wins. Called in the thread that feeds the channel."""
+        return None
 
     @property
     def has_resources(self) -> bool:
@@ -248,11 +278,17 @@ class Workflow(Generic[StateT]):
         plan = self._plan()
         return self._engine().cancel(self.workflow_id, run_id, retain=plan.retain_completion, retain_for=plan.retain_for)
 
+    def deliver(self, request: ExecutionRequest) -> bool:
+        """See `WorkflowEngine.deliver`."""
+        return self._engine().deliver(self.workflow_id, request)
+
     # --- what a call resolves -----------------------------------------------------------------------------------------------
 
     def _store(self) -> RunStore:
         store = RunStore(self._persistence, self._codec(), self.workflow_id, self._clock)
         store.lease_timeout = self._checked_lease()
+        store.retry = self.retry
+        store.bus_position = self._signal_position
         return store
 
     def _plan(self) -> Plan[StateT]:
@@ -270,7 +306,20 @@ class Workflow(Generic[StateT]):
             retain_completion=self.retain_completion or self.retain_for is not None,
             retain_for=self.retain_for,
             listeners=(*check_listeners(self.listeners()), *self._listeners),
+            route=Route(self._adapter_maker(), self._channel_maker()),
         )
+
+    def _adapter_maker(self) -> Callable[[], StreamAdapter | None] | None:
+        """What makes the adapter of a segment. None where nobody has named one: then nothing is made, nor asked for."""
+        if self._stream_adapter is not None:
+            return adapter_maker(self._stream_adapter)
+        return None if type(self).stream_adapter is Workflow.stream_adapter else self.stream_adapter
+
+    def _channel_maker(self) -> Callable[[], Channel | None] | None:
+        given = self._channel
+        if given is not None:
+            return lambda: given
+        return None if type(self).channel is Workflow.channel else self.channel
 
     def _checked_lease(self) -> float | None:
         if self.lease_timeout is not None and self.lease_timeout < MIN_LEASE:
@@ -285,7 +334,9 @@ class Workflow(Generic[StateT]):
         return cast(tuple[Callable[..., Any], ...], (*self.nodes(), *self._nodes))
 
     def _start(self) -> Start:
-        return Start(self._default_event, self._name(), self.version, self._check_continuation)
+        return Start(
+            self._default_event, self._name(), self.version, self._check_continuation, self.history, self.max_takeovers
+        )
 
     def _check_continuation(self, path: RecordedPath) -> None:
         """Refuse a run that another version of this definition began and this one cannot continue."""
@@ -330,8 +381,11 @@ _PRIVATE = (
     "branch_runner",
     "middleware",
     "listeners",
+    "stream_adapter",
+    "channel",
     "clock",
     "types",
+    "signal_position",
 )
 _PUBLIC = (
     "name",
@@ -341,6 +395,9 @@ _PUBLIC = (
     "max_steps",
     "retain_completion",
     "retain_for",
+    "retry",
+    "max_takeovers",
+    "history",
     "version",
     "compatible_versions",
 )

@@ -7,11 +7,14 @@ from typing import Any
 
 from persistence import Persistence
 from workflow import lifecycle
+from workflow.admission import record_answer
 from workflow.clock import Clock, SystemClock
+from workflow.history import Happened, Told
 from workflow.ids import check_workflow_id, new_writer
 from workflow.interrupts import InterruptRequest
 from workflow.json_codec import JsonSerializer
 from workflow.records import Failure, failure_key
+from workflow.requests import ExecutionRequest
 from workflow.serializer import Serializer
 from workflow.status import WorkflowStatus
 from workflow.store import RunStore
@@ -81,7 +84,7 @@ class WorkflowEngine:
         control = store.load()
         if not lifecycle.abandon(workflow_id, control, run_id, execution_attempt, int(store.now())):
             return False
-        self._delete(store)
+        self._delete(store, Told(Happened.ABANDONED))
         return True
 
     def acknowledge(self, workflow_id: str, run_id: str) -> None:
@@ -110,14 +113,23 @@ class WorkflowEngine:
             busy = control is not None and control.status is WorkflowStatus.RUNNING
             until = None if retain_for is None else store.now() + retain_for
             # Whoever loses the fence here looks again: the run has moved on, and is still to be ended.
-            if store.replace(cancelled, retain_until=until) if retain or busy else store.delete():
+            told = Told(Happened.CANCELLED)
+            if store.replace(cancelled, told, wake=until) if retain or busy else store.delete(told):
                 return True
+
+    def deliver(self, workflow_id: str, request: ExecutionRequest) -> bool:
+        """Record the answer that a request (a resume with a payload, or a signal) brings, without executing the run.
+
+        The run is due at once; whoever continues it, by a resume without payload, executes it with the answer. False when
+        this very answer has been accepted before. Refuses what the execution of the request would refuse.
+        """
+        return record_answer(self._store(workflow_id), request)
 
     def _store(self, workflow_id: str) -> RunStore:
         return RunStore(self._persistence, self._serializer, check_workflow_id(workflow_id), self._clock)
 
-    def _delete(self, store: RunStore) -> None:
-        if not store.delete():
+    def _delete(self, store: RunStore, told: Told | None = None) -> None:
+        if not store.delete(told):
             raise lifecycle.conflict(store.workflow_id)
 
 
@@ -138,6 +150,10 @@ class AsyncWorkflowEngine:
     async def acknowledge(self, workflow_id: str, run_id: str) -> None:
         """See `WorkflowEngine.acknowledge`."""
         await asyncio.to_thread(self._engine.acknowledge, workflow_id, run_id)
+
+    async def deliver(self, workflow_id: str, request: ExecutionRequest) -> bool:
+        """See `WorkflowEngine.deliver`."""
+        return await asyncio.to_thread(self._engine.deliver, workflow_id, request)
 
     async def cancel(
         self, workflow_id: str, run_id: str | None = None, *, retain: bool = False, retain_for: float | None = None

@@ -4,6 +4,7 @@ WorkflowError                    misuse, or a record that does not fit
 ├── GraphError                   the definition cannot run: names the node and the parameter; fix the definition
 ├── InputTranslationError        an answer cannot be delivered as given; nothing was accepted
 ├── SerializationError           a value cannot be stored: names the path to it; permanent, a retry would not help
+├── RunStalledError              too many workers were lost with the run: it is parked; look into it, then have it tried again
 └── WorkflowRefusedError         the state that the run is in forbids the call: route on ``.reason``
     ├── RunInFlightError         a start met a run that it may neither recover nor supersede
     └── StaleRunError            the run that the caller expected is not the current one
@@ -23,6 +24,7 @@ __all__ = [
     "InputTranslationError",
     "RefusalReason",
     "RunInFlightError",
+    "RunStalledError",
     "SerializationError",
     "StaleRunError",
     "WorkflowError",
@@ -68,6 +70,10 @@ class SerializationError(WorkflowError):
     """A value cannot be written to the store. Give it a known type, or list its class in ``types``."""
 
     permanent = True
+
+
+class RunStalledError(WorkflowError):
+    """Worker after worker was lost with the run, without a committed step between: it is failed until it is tried again."""
 
 
 class WorkflowRefusedError(WorkflowError):

@@ -18,6 +18,7 @@ HINT_DELAY = 5
 """Seconds after ignition in which the first hint is expected to arrive."""
 MAX_HINT_DELAY = 60
 """Seconds between hints at most, so that a backlog is not hinted again and again."""
+_ENDED = (WorkflowStatus.COMPLETED.value, WorkflowStatus.CANCELLED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,14 @@ class RunSummary:
 
 
 def entry_of(
-    workflow_id: str, control: Control, *, name: str, tag: str | None, step: str, now: float, retain_until: float | None = None
+    workflow_id: str, control: Control, *, name: str, tag: str | None, step: str, now: float, wake: float | None = None
 ) -> IndexEntry:
-    """The entry that belongs to a control record; ``retain_until`` says when a kept result may be forgotten."""
+    """The entry that belongs to a control record. ``wake`` is for a run that is settled: when it is tried again, or its kept
+    result may be forgotten.
+    """
     return IndexEntry(
         partition=workflow_id,
-        due=_due(control, now, retain_until),
+        due=_due(control, now, wake),
         name=name,
         status=control.status.value,
         tag=tag,
@@ -60,7 +63,7 @@ def entry_of(
     )
 
 
-def _due(control: Control, now: float, retain_until: float | None) -> float | None:
+def _due(control: Control, now: float, wake: float | None) -> float | None:
     match control.status:
         case WorkflowStatus.PENDING:
             return now + HINT_DELAY
@@ -69,10 +72,12 @@ def _due(control: Control, now: float, retain_until: float | None) -> float | No
         case WorkflowStatus.SUSPENDED if control.awaits_input and control.interrupt is not None:
             deadline = control.interrupt.request.deadline
             return None if deadline is None else deadline.timestamp()
-        case WorkflowStatus.COMPLETED:
-            return retain_until
+        case WorkflowStatus.SUSPENDED:
+            return now + HINT_DELAY  # its answer is there: whoever left it has sent a hint as well
+        case WorkflowStatus.COMPLETED | WorkflowStatus.FAILED:
+            return wake
         case WorkflowStatus.CANCELLED:
-            return retain_until if control.lease_expires_at is None else control.lease_expires_at
+            return wake if control.lease_expires_at is None else control.lease_expires_at
         case _:
             return None
 
@@ -90,13 +95,17 @@ def postpone(store: Persistence, workflow_id: str, now: float) -> IndexEntry | N
     return moved if store.write_if_unchanged(workflow_id, CONTROL, fence, {}, index=moved) else None
 
 
-def make_due(store: Persistence, workflow_id: str, run_id: str, now: float) -> IndexEntry | None:
-    """Ask for a run to be continued now, whatever its entry says. None when this run is not the current one any more."""
+def make_due(store: Persistence, workflow_id: str, run_id: str, at: float) -> IndexEntry | None:
+    """Ask for a run to be continued at a moment (Unix seconds), whatever its entry says.
+
+    None when this run is not the current one any more, has changed meanwhile, or has ended: what is kept of it is due when it
+    may be forgotten, and that is not to be hastened.
+    """
     fence = store.get(workflow_id, CONTROL)
     entry = store.entry(workflow_id)
-    if fence is None or entry is None or RunSummary.of(entry).run_id != run_id:
+    if fence is None or entry is None or entry.status in _ENDED or RunSummary.of(entry).run_id != run_id:
         return None
-    due = replace(entry, due=now + HINT_DELAY)
+    due = replace(entry, due=at)
     return due if store.write_if_unchanged(workflow_id, CONTROL, fence, {}, index=due) else None
 
 

@@ -16,6 +16,7 @@ from workflow.errors import WorkflowError
 from workflow.registry import register_type
 
 __all__ = [
+    "START_OF_RUN",
     "Action",
     "ApprovalRequest",
     "InputKind",
@@ -102,10 +103,15 @@ class InterruptRequest(BaseModel, ABC):
         return {"interruptId": self.id, "type": self.type.value, **self.coordinates(), **self.metadata()}
 
 
+START_OF_RUN = "start-of-run"
+"""As ``since`` of a wait: an event that was published at any moment of the run ends it."""
+
+
 class WaitForEventRequest(InterruptRequest):
     """Wait until an event of this name is delivered, or until ``expires_at``.
 
-    ``since`` is where on the bus a subscription reads from; ``match`` names payload keys and the values they must have.
+    ``since`` is the position on the bus behind which an event ends the wait: where the bus stood before the node was first
+    called, unless told otherwise. ``match`` names payload keys and the values that they must have.
     """
 
     event_name: str

@@ -16,10 +16,12 @@ from workflow.status import WorkflowStatus
 __all__ = [
     "Claim",
     "IdlePoll",
+    "Park",
     "Recover",
     "ServeOutcome",
     "Supersede",
     "abandon",
+    "accept",
     "acknowledge",
     "cancel",
     "cancelled",
@@ -53,6 +55,13 @@ class IdlePoll:
     """The run waits and nothing has come: show it. ``settled`` is what to write first, if anything."""
 
     settled: Control | None
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Worker after worker was lost with the run: write this control instead of losing one more."""
+
+    control: Control
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +140,15 @@ def _shown(active: ActiveInterrupt) -> str:
 
 
 def continue_run(
-    workflow_id: str, current: Control | None, request: ExecutionRequest, now: dt.datetime, *, writer: str, lease: int | None
-) -> ServeOutcome | IdlePoll | Claim:
+    workflow_id: str,
+    current: Control | None,
+    request: ExecutionRequest,
+    now: dt.datetime,
+    *,
+    writer: str,
+    lease: int | None,
+    max_takeovers: int | None = None,
+) -> ServeOutcome | IdlePoll | Park | Claim:
     """What a resume, a signal or a recovery does with the current run. The order of the checks is part of the rules."""
     control = _expected(workflow_id, current, request.run_id, request.expected_attempt)
     if control.status is WorkflowStatus.CANCELLED:
@@ -147,7 +163,31 @@ def continue_run(
         control = _accept(workflow_id, control, control.interrupt, accepted, now)
     if control.awaits_input:
         return IdlePoll(_settled(control, writer))
+    if control.status is WorkflowStatus.RUNNING and max_takeovers is not None and control.trials.takeovers >= max_takeovers:
+        return Park(control.parked(writer))
     return Claim(control.claimed(writer, lease))
+
+
+def accept(
+    workflow_id: str, current: Control | None, request: ExecutionRequest, now: dt.datetime, *, writer: str
+) -> Control | None:
+    """The control that holds the answer which a request brings, for somebody else to continue the run with.
+
+    The same answers are taken and refused as by `continue_run`. None when this very answer has been accepted before.
+    """
+    control = _expected(workflow_id, current, request.run_id, request.expected_attempt)
+    if control.status is WorkflowStatus.CANCELLED:
+        raise cancelled(workflow_id)
+    if control.status is WorkflowStatus.COMPLETED:
+        raise _refused(RefusalReason.NOT_AWAITED, workflow_id, "its run is completed and waits for nothing")
+    _check_known(workflow_id, control)
+    accepted = _input(workflow_id, control, request, now)
+    if accepted is None or control.interrupt is None:
+        raise WorkflowError(
+            f"workflow {workflow_id!r}: the request brings no answer to deliver: use resume(payload) or signal()"
+        )
+    answered = _accept(workflow_id, control, control.interrupt, accepted, now)
+    return None if answered is control else answered.delivered(writer)
 
 
 def _check_known(workflow_id: str, control: Control) -> None:
@@ -166,7 +206,7 @@ def _input(workflow_id: str, control: Control, request: ExecutionRequest, now: d
             raise _refused(RefusalReason.NOT_AWAITED, workflow_id, "its run waits for no answer")
         if control.status not in (WorkflowStatus.SUSPENDED, WorkflowStatus.FAILED):
             raise _executing(workflow_id, control)
-        return AcceptedInput(InputKind.EVENT, request.payload)
+        return AcceptedInput(InputKind.EVENT, request.payload, request.position)
     if control.status is WorkflowStatus.RUNNING and control.lease_is_live(int(now.timestamp())):
         raise _executing(workflow_id, control)
     return _due_input(control, now)

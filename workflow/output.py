@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from workflow.errors import WorkflowError
 
-__all__ = ["STOPPED", "End", "HandOver", "NoOutput", "Output"]
+__all__ = ["STOPPED", "End", "HandOver", "Monitor", "NoOutput", "Outlet", "Output"]
 
 R = TypeVar("R")
 STOPPED = "the consumer stopped before the run settled: run() recovers it"
@@ -35,6 +35,18 @@ class Output(Protocol):
         ...
 
 
+class Outlet(Output, Protocol):
+    """An output at the reader's end: one may wait for room first, and hand over later."""
+
+    def wait_for_room(self) -> None:
+        """Return when the reader has taken everything. Blocks. Raises `WorkflowError` once the reader has gone."""
+        ...
+
+    async def wait_for_room_async(self) -> None:
+        """`wait_for_room` for an event loop."""
+        ...
+
+
 class NoOutput:
     """Nobody reads."""
 
@@ -46,6 +58,51 @@ class NoOutput:
 
     def put_at_once(self, item: Any) -> None:
         """See `Output.put_at_once`."""
+
+    def wait_for_room(self) -> None:
+        """See `Outlet.wait_for_room`."""
+
+    async def wait_for_room_async(self) -> None:
+        """See `Outlet.wait_for_room_async`."""
+
+
+class Monitor:
+    """A lock, and the news that what it guards has changed: threads wait for that, tasks await it, of any loop."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._awaiting: list[asyncio.Future[None]] = []
+
+    def __enter__(self) -> None:
+        self._changed.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._changed.release()
+
+    def when(self, ready: Callable[[], bool], act: Callable[[], R], timeout: float | None = None) -> R:
+        """Act as soon as it is time, in the same breath; `TimeoutError` after so many seconds. Blocks."""
+        with self._changed:
+            if not self._changed.wait_for(ready, timeout):
+                raise TimeoutError
+            return act()
+
+    async def when_async(self, ready: Callable[[], bool], act: Callable[[], R]) -> R:
+        """`when` for an event loop. Whoever is cancelled here has done nothing."""
+        while True:
+            with self._changed:
+                if ready():
+                    return act()
+                change = asyncio.get_running_loop().create_future()
+                self._awaiting.append(change)
+            await change
+
+    def notify(self) -> None:
+        """Something has changed. For whoever holds the lock."""
+        self._changed.notify_all()
+        awaiting, self._awaiting = self._awaiting, []
+        for change in awaiting:
+            with suppress(RuntimeError):  # its loop has been closed, and nobody awaits it any more
+                change.get_loop().call_soon_threadsafe(_settle, change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,59 +120,65 @@ class HandOver:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._awaiting: list[asyncio.Future[None]] = []
+        self._monitor = Monitor()
         self._items: deque[Any] = deque()
         self._end: End | None = None
         self._closed = False
 
     def put(self, item: Any) -> None:
         """See `Output.put`."""
-        with self._changed:
-            self._changed.wait_for(self._has_room)
-            self._add(item)
+        self._monitor.when(self._has_room, lambda: self._add(item))
 
     async def put_async(self, item: Any) -> None:
         """See `Output.put_async`."""
-        await self._when(self._has_room, lambda: self._add(item))
+        await self._monitor.when_async(self._has_room, lambda: self._add(item))
 
     def put_at_once(self, item: Any) -> None:
         """See `Output.put_at_once`."""
-        with self._changed:
+        with self._monitor:
             self._add(item)
+
+    def wait_for_room(self) -> None:
+        """See `Outlet.wait_for_room`."""
+        self._monitor.when(self._has_room, self._check_reader)
+
+    async def wait_for_room_async(self) -> None:
+        """See `Outlet.wait_for_room_async`."""
+        await self._monitor.when_async(self._has_room, self._check_reader)
 
     def finish(self, end: End) -> None:
         """The segment has ended. Nobody is told once the reader has gone."""
-        with self._changed:
+        with self._monitor:
             self._end = self._end or end
-            self._notify()
+            self._monitor.notify()
 
     def close(self) -> None:
         """The reader has gone: let whoever waits go on."""
-        with self._changed:
+        with self._monitor:
             self._closed = True
             self._items.clear()
             self._end = self._end or End()
-            self._notify()
+            self._monitor.notify()
 
     def take(self) -> Any:
         """The next item, or the `End`. Blocks."""
-        with self._changed:
-            self._changed.wait_for(self._has_news)
-            return self._taken()
+        return self._monitor.when(self._has_news, self._taken)
 
     async def take_async(self) -> Any:
         """`take` for an event loop. A reader that is cancelled here has taken nothing."""
-        return await self._when(self._has_news, self._taken)
+        return await self._monitor.when_async(self._has_news, self._taken)
 
     def _has_room(self) -> bool:
         return self._closed or not self._items
 
-    def _add(self, item: Any) -> None:
+    def _check_reader(self) -> None:
         if self._closed:
             raise WorkflowError(STOPPED)
+
+    def _add(self, item: Any) -> None:
+        self._check_reader()
         self._items.append(item)
-        self._notify()
+        self._monitor.notify()
 
     def _has_news(self) -> bool:
         return bool(self._items) or self._end is not None
@@ -123,25 +186,9 @@ class HandOver:
     def _taken(self) -> Any:
         if not self._items:
             return self._end
-        self._notify()
-        return self._items.popleft()
-
-    async def _when(self, ready: Callable[[], bool], act: Callable[[], R]) -> R:
-        """Act as soon as it is time, in the same breath."""
-        while True:
-            with self._changed:
-                if ready():
-                    return act()
-                change = asyncio.get_running_loop().create_future()
-                self._awaiting.append(change)
-            await change
-
-    def _notify(self) -> None:
-        self._changed.notify_all()
-        awaiting, self._awaiting = self._awaiting, []
-        for change in awaiting:
-            with suppress(RuntimeError):  # its loop has been closed, and nobody awaits it any more
-                change.get_loop().call_soon_threadsafe(_settle, change)
+        item = self._items.popleft()
+        self._monitor.notify()
+        return item
 
 
 def _settle(change: asyncio.Future[None]) -> None:

@@ -37,9 +37,12 @@ class RecordedPath:
     Reads what its store has loaded, each record once; asks for nothing more.
     """
 
-    def __init__(self, store: RunStore, prefix: str = "", begins: Event | None = None) -> None:
+    def __init__(self, store: RunStore, prefix: str = "", begins: Event | None = None, position: str | None = None) -> None:
         self.store = store
         self._begins = begins
+        self._begins_at = position
+        self._latest: tuple[int, str | None] | None = None
+        """The step made last in this segment, and where the bus stood then."""
         self._steps: dict[int, StepRecord] = {}
         self._ids = prefix
         self._prefix = step_key(store.control.run_id, prefix)
@@ -81,7 +84,7 @@ class RecordedPath:
 
     def branch(self, fork: int, name: str, begins: Event) -> "RecordedPath":
         """The path of a branch of the fork that the step of this number returned; -1 is a fork that the path begins with."""
-        return RecordedPath(self.store, branch_prefix(self._ids, fork, name), begins)
+        return RecordedPath(self.store, branch_prefix(self._ids, fork, name), begins, self.position(fork + 1))
 
     def name_of(self, index: int) -> str | None:
         """The name of the step that is recorded under this number, or None."""
@@ -98,14 +101,30 @@ class RecordedPath:
                 self._steps[index] = record
         return self._steps.get(index)
 
+    def position(self, index: int) -> str | None:
+        """Where the bus stood before the step of this number was first begun, if somebody was there to say so."""
+        if self._latest is not None and self._latest[0] == index - 1:
+            return self._latest[1]
+        if index > self.first:
+            before = self.step(index - 1)
+            return None if before is None else before.position
+        if self._base is not None:
+            return self._base.position
+        return self.store.ignition.position if self._begins is None else self._begins_at
+
     def recording(
-        self, index: int, name: str, event: Event, state: WorkflowState, journal: StateJournal
+        self, index: int, name: str, event: Event, state: WorkflowState, journal: StateJournal, position: str | None = None
     ) -> tuple[dict[str, Any], list[str]]:
-        """What to write and what to delete when a step has been made: its own record, or a base for it and all before it."""
+        """What to write and what to delete when a step has been made: its own record, or a base for it and all before it.
+
+        ``position`` is where the bus stands now.
+        """
+        self._latest = index, position
         if index + 1 - self.first < FOLD_AFTER:
             self._names[index] = name
-            return {self._key(index, name): StepRecord(event, journal.change(state)).to_record()}, self._some_leftovers()
-        self._base = Base(index + 1, event, journal.whole(state))
+            record = StepRecord(event, journal.change(state), position)
+            return {self._key(index, name): record.to_record()}, self._some_leftovers()
+        self._base = Base(index + 1, event, journal.whole(state), position)
         self._names.clear()
         self._leftovers.extend(key for key in self.store.record_keys if self._is_folded(key))
         return {self._base_key: self._base.to_record()}, self._some_leftovers()

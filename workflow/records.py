@@ -117,10 +117,14 @@ class Ignition:
     tag: str | None = None
     version: str | None = None
     """The version of the definition that the run was started with."""
+    history: float | None = None
+    """Since when (Unix seconds: its start) what happens to the run is told in the store's log; None when it is not."""
+    position: str | None = None
+    """Where the bus stood at the start, if somebody was there to say so."""
 
     def to_record(self) -> dict[str, Any]:
         """The stored shape."""
-        return {
+        record = {
             "v": VERSION,
             "run": self.run_id,
             "event": self.start_event,
@@ -128,12 +132,21 @@ class Ignition:
             "tag": self.tag,
             "version": self.version,
         }
+        return _placed(record if self.history is None else {**record, "history": self.history}, self.position)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The value behind a stored shape."""
         _check_version(record)
-        return cls(record["run"], record["event"], record["name"], record["tag"], record.get("version"))
+        return cls(
+            record["run"],
+            record["event"],
+            record["name"],
+            record["tag"],
+            record.get("version"),
+            record.get("history"),
+            record.get("position"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +178,18 @@ class StepRecord:
 
     event: Event
     state: StateChange
+    position: str | None = None
+    """Where the bus stood when the step was made."""
 
     def to_record(self) -> dict[str, Any]:
         """The stored shape."""
-        return {"v": VERSION, "event": self.event, "state": self.state.to_record()}
+        return _placed({"v": VERSION, "event": self.event, "state": self.state.to_record()}, self.position)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The value behind a stored shape."""
         _check_version(record)
-        return cls(_defined(record["event"]), StateChange.from_record(record["state"]))
+        return cls(_defined(record["event"]), StateChange.from_record(record["state"]), record.get("position"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,16 +199,20 @@ class Base:
     following: int
     event: Event
     state: StateChange
+    position: str | None = None
+    """Where the bus stood when the last of them was made."""
 
     def to_record(self) -> dict[str, Any]:
         """The stored shape."""
-        return {"v": VERSION, "next": self.following, "event": self.event, "state": self.state.to_record()}
+        record = {"v": VERSION, "next": self.following, "event": self.event, "state": self.state.to_record()}
+        return _placed(record, self.position)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The value behind a stored shape."""
         _check_version(record)
-        return cls(int(record["next"]), _defined(record["event"]), StateChange.from_record(record["state"]))
+        state = StateChange.from_record(record["state"])
+        return cls(int(record["next"]), _defined(record["event"]), state, record.get("position"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,16 +221,18 @@ class Answer:
 
     payload: Any
     timed_out: bool = False
+    position: str | None = None
+    """Where on the bus the event stood that ended the wait, if it came from there."""
 
     def to_record(self) -> dict[str, Any]:
         """The stored shape."""
-        return {"v": VERSION, "payload": self.payload, "timedOut": self.timed_out}
+        return _placed({"v": VERSION, "payload": self.payload, "timedOut": self.timed_out}, self.position)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The value behind a stored shape."""
         _check_version(record)
-        return cls(record["payload"], bool(record["timedOut"]))
+        return cls(record["payload"], bool(record["timedOut"]), record.get("position"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,19 +242,22 @@ class Failure:
     error: str
     message: str
     at: dt.datetime
+    retry_at: dt.datetime | None = None
+    """When the run is tried again by itself."""
 
     def __str__(self) -> str:
         return f"{self.error}: {self.message}"
 
     def to_record(self) -> dict[str, Any]:
         """The stored shape."""
-        return {"v": VERSION, "error": self.error, "message": self.message, "at": self.at}
+        record = {"v": VERSION, "error": self.error, "message": self.message, "at": self.at}
+        return record if self.retry_at is None else {**record, "retryAt": self.retry_at}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The value behind a stored shape."""
         _check_version(record)
-        return cls(record["error"], record["message"], record["at"])
+        return cls(record["error"], record["message"], record["at"], record.get("retryAt"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +293,10 @@ class Outcome:
         """The value behind a stored shape."""
         _check_version(record)
         return cls(StateChange.from_record(record["state"]), record["result"])
+
+
+def _placed(record: dict[str, Any], position: str | None) -> dict[str, Any]:
+    return record if position is None else {**record, "position": position}
 
 
 def _check_version(record: Mapping[str, Any]) -> None:

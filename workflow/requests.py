@@ -49,6 +49,8 @@ class ExecutionRequest:
     expected_attempt: int | None = None
     expected_interrupt_id: int | None = None
     signal_name: str | None = None
+    position: str | None = None
+    """Where on the bus the signal stood, if it came from there: a further wait of the same node asks for what came later."""
     _event: Event | None = field(default=None, repr=False)
     _payload: str | None = field(default=None, repr=False)
 
@@ -85,7 +87,13 @@ class ExecutionRequest:
 
     @classmethod
     def signal(
-        cls, name: str, payload: Any = None, *, expected_run_id: str | None = None, expected_interrupt_id: int | None = None
+        cls,
+        name: str,
+        payload: Any = None,
+        *,
+        expected_run_id: str | None = None,
+        expected_interrupt_id: int | None = None,
+        position: str | None = None,
     ) -> Self:
         """Answer the current wait, which must be for the event ``name``. Without a payload the node receives ``{}``."""
         return cls(
@@ -93,6 +101,7 @@ class ExecutionRequest:
             run_id=expected_run_id,
             expected_interrupt_id=expected_interrupt_id,
             signal_name=name,
+            position=position,
             _payload=canonical_json({} if payload is None else payload),
         )
 
@@ -122,6 +131,7 @@ class ExecutionRequest:
             "attempt": self.expected_attempt,
             "interrupt": self.expected_interrupt_id,
             "signal": self.signal_name,
+            "position": self.position,
             "event": self._event,
             "payload": self._payload,
         }
@@ -147,6 +157,7 @@ class ExecutionRequest:
                 expected_attempt=held["attempt"],
                 expected_interrupt_id=held["interrupt"],
                 signal_name=held["signal"],
+                position=held.get("position"),
                 _event=event,
                 _payload=held["payload"],
             )

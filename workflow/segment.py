@@ -16,13 +16,14 @@ from workflow.branches import BranchRunner
 from workflow.bridge import Host
 from workflow.context import StepContext
 from workflow.control import Control
+from workflow.delivery import Delivery, Route
 from workflow.errors import WorkflowError
 from workflow.events import Event, StopEvent
 from workflow.graph import Graph
+from workflow.history import Happened, Told
 from workflow.journal import whole_state
 from workflow.leases import Renewal, renewer
 from workflow.observing import Listener, Observer
-from workflow.output import Output
 from workflow.path import RecordedPath
 from workflow.records import Checkpoint, Outcome, checkpoint_key, outcome_key
 from workflow.resources import WorkflowResources
@@ -54,21 +55,24 @@ class Plan(Generic[StateT]):
     retain_completion: bool
     retain_for: float | None
     listeners: tuple[Listener, ...]
+    route: Route
 
 
 class Segment(Generic[StateT]):
     """Executes one claimed run to its next settlement."""
 
     def __init__(
-        self, plan: Plan[StateT], store: RunStore, path: RecordedPath, host: Host, output: Output, observer: Observer
+        self, plan: Plan[StateT], store: RunStore, path: RecordedPath, host: Host, delivery: Delivery, observer: Observer
     ) -> None:
         self._plan = plan
         self._store = store
         self._path = path
         self._host = host
-        self._output = output
+        self._delivery = delivery
         self._observer = observer
         self._renewal: Renewal | None = None
+        self.settled: StateT | None = None
+        """The state in which the run was settled. Known even if whoever waited for it was cancelled at that moment."""
 
     async def run(self) -> StateT:
         """The state in which the run was settled. A failure marks the run failed and is raised as it is."""
@@ -85,6 +89,7 @@ class Segment(Generic[StateT]):
             await self._host.finishing(self._store.close)
 
     async def _execute(self) -> StateT:
+        await self._delivery.begin(self._host)
         state = self._plan.seed()
         resources = await self._host.blocking(self._plan.make_resources)
         graph = self._plan.build(type(self._path.first_event()), state, resources)
@@ -102,7 +107,7 @@ class Segment(Generic[StateT]):
             resources=resources,
             store=self._store,
             host=self._host,
-            output=self._output,
+            output=self._delivery.output,
             observer=self._observer,
             serializer=self._plan.serializer,
             runner=self._plan.branch_runner,
@@ -127,15 +132,19 @@ class Segment(Generic[StateT]):
             **(step.unsaved if step else {}),
             checkpoint_key(self._store.control.run_id): Checkpoint(whole_state(state)).to_record(),
         }
-        self._store.commit(records, change, verb="suspend")
-        return state.stamped(execution_of(self._store, WorkflowStatus.SUSPENDED))
+        self._store.commit(records, change, verb="suspend", told=_waiting)
+        return self._as_settled(state, WorkflowStatus.SUSPENDED)
 
     def _complete(self, step: StepContext | None, state: StateT, end: StopEvent) -> StateT:
         if self._plan.retain_completion:
             self._retain(step, state, end)
-        elif not self._store.delete():
+        elif not self._store.delete(Told(Happened.COMPLETED, step=_step_id(step))):
             raise self._store.displaced("complete")
-        return state.stamped(execution_of(self._store, WorkflowStatus.COMPLETED, end.result))
+        return self._as_settled(state, WorkflowStatus.COMPLETED, end.result)
+
+    def _as_settled(self, state: StateT, status: WorkflowStatus, result: Any = None) -> StateT:
+        self.settled = state.stamped(execution_of(self._store, status, result))
+        return self.settled
 
     def _retain(self, step: StepContext | None, state: StateT, end: StopEvent) -> None:
         outcome = Outcome(whole_state(state), end.result).to_record()
@@ -144,7 +153,8 @@ class Segment(Generic[StateT]):
             {**(step.unsaved if step else {}), outcome_key(self._store.control.run_id): outcome},
             Control.completed,
             verb="complete",
-            retain_until=None if keep is None else self._store.now() + keep,
+            told=Told(Happened.COMPLETED, step=_step_id(step)),
+            wake=None if keep is None else self._store.now() + keep,
         )
 
     def _end(self, error: BaseException) -> None:
@@ -171,6 +181,18 @@ class Segment(Generic[StateT]):
         finally:
             # Not a `with`: resources that swallow the error would turn a failure into a success.
             await self._host.finishing(partial(_close, manager, self._store, *sys.exc_info()))
+
+
+def _waiting(control: Control) -> Told:
+    """What the history says of a suspension: the request that callers see from now on."""
+    active = control.interrupt
+    if active is None:
+        return Told(Happened.SUSPENDED)
+    return Told(Happened.SUSPENDED, step=active.step_id, waits_for=active.request.to_json())
+
+
+def _step_id(step: StepContext | None) -> str:
+    return "" if step is None else step.step_id
 
 
 def _close(manager: AbstractContextManager[Any], store: RunStore, *error: Any) -> None:

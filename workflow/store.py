@@ -18,11 +18,13 @@ from persistence import IndexEntry, Persistence, PersistenceError, UnreachableEr
 from workflow.clock import Clock
 from workflow.control import Control
 from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
+from workflow.history import HISTORY_LOG, Happened, HistoryLine, Told
 from workflow.index import entry_of
 from workflow.lifecycle import stale_attempt
 from workflow.records import CONTROL, IGNITION, Failure, Ignition, failure_key
 from workflow.serializer import Serializer
 from workflow.status import WorkflowStatus
+from workflow.trials import NO_TRIALS, RetryPolicy
 
 __all__ = ["IGNITIONS_LOG", "RunStore"]
 
@@ -49,6 +51,8 @@ class RunStore:
     def __init__(self, persistence: Persistence, serializer: Serializer, workflow_id: str, clock: Clock) -> None:
         self.workflow_id = workflow_id
         self.lease_timeout: float | None = None
+        self.retry: RetryPolicy | None = None
+        self.bus_position: Callable[[], str] | None = None
         self.step = ""
         self._persistence = persistence
         self._serializer = serializer
@@ -134,21 +138,29 @@ class RunStore:
         first = self._encoded(IGNITION, ignition.to_record())
         fence = self._encoded(CONTROL, control.to_record())
         index = self._entry(control, ignition, None)
-        log = (IGNITIONS_LOG + ignition.name, self.workflow_id.encode())
+        logs = [(IGNITIONS_LOG + ignition.name, self.workflow_id.encode())]
+        logs += self._lines(Told(Happened.STARTED), control, ignition)
         with self._lock:
             self._check_open()
-            if not self._persistence.initialize_if_absent(self.workflow_id, CONTROL, fence, {IGNITION: first}, index, [log]):
+            if not self._persistence.initialize_if_absent(self.workflow_id, CONTROL, fence, {IGNITION: first}, index, logs):
                 return False
             self._records = {CONTROL: fence, IGNITION: first}
             self._control, self._ignition = control, ignition
             self._ours = True
         return True
 
-    def replace(self, control: Control, *, retain_until: float | None = None) -> bool:
+    def replace(
+        self,
+        control: Control,
+        told: Told | None = None,
+        *,
+        records: Mapping[str, Any] | None = None,
+        wake: float | None = None,
+    ) -> bool:
         """Write a control made outside a segment (a claim, a settling). False when the run has changed since it was read."""
         with self._lock:
             self._check_open()
-            self._ours = self._write(control, {}, (), retain_until)
+            self._ours = self._write(control, records or {}, told=told, wake=wake)
             return self._ours
 
     def commit(
@@ -158,11 +170,14 @@ class RunStore:
         *,
         verb: str = "write",
         delete: Iterable[str] = (),
-        retain_until: float | None = None,
+        told: Told | Callable[[Control], Told] | None = None,
+        wake: float | None = None,
+        at: str | None = None,
     ) -> None:
         """One write of the segment: records and the changed control, with the lease renewed.
 
-        ``change`` and, where it is a function, ``records`` see control as it is when nobody else can write.
+        ``at`` is the name of the step that the run is at from now on, as listings show it.
+        ``change`` and, where they are functions, ``records`` and ``told`` see control as it is when nobody else can write.
         Raises `WorkflowRefusedError` when the run is not ours any more.
         """
         if self._is_copy():
@@ -171,9 +186,10 @@ class RunStore:
             self._confirm()
             if self._displaced:
                 raise self._displacement(verb)
+            self.step = self.step if at is None else at
             control = change(self._renewed())
             written = records(control) if callable(records) else records
-            if not self._write(control, written, delete, retain_until):
+            if not self._write(control, written, delete, told(control) if callable(told) else told, wake):
                 raise self._displacement(verb)
 
     def fail(self, error: BaseException) -> bool:
@@ -192,9 +208,9 @@ class RunStore:
             self._confirm()
             if self._displaced or self._control is None or not self._control.lease_is_live(self._second()):
                 return False
-            return self._write(self._renewed(), {}, (), None)
+            return self._write(self._renewed(), {})
 
-    def delete(self) -> bool:
+    def delete(self, told: Told | None = None) -> bool:
         """Delete the whole partition. False when the run has changed since it was read."""
         if self._is_copy():
             return False
@@ -202,7 +218,8 @@ class RunStore:
             if self._displaced:
                 return False
             self._confirm()
-            return self._persistence.delete_if_unchanged(self.workflow_id, CONTROL, self._records[CONTROL])
+            lines = self._last_lines(told)
+            return self._persistence.delete_if_unchanged(self.workflow_id, CONTROL, self._records[CONTROL], lines)
 
     def forget_cancelled(self) -> None:
         """Delete a run that was cancelled while it was ours, unless it is retained. Somebody else does it if this cannot."""
@@ -253,15 +270,23 @@ class RunStore:
 
     # --- the one place that writes ------------------------------------------------------------------------------------------
 
-    def _write(self, control: Control, records: Mapping[str, Any], delete: Iterable[str], retain_until: float | None) -> bool:
+    def _write(
+        self,
+        control: Control,
+        records: Mapping[str, Any],
+        delete: Iterable[str] = (),
+        told: Told | None = None,
+        wake: float | None = None,
+    ) -> bool:
         gone = list(delete)
         encoded = {key: self._encoded(key, value) for key, value in records.items()}
         encoded[CONTROL] = self._encoded(CONTROL, control.to_record())
-        index = self._entry(control, self.ignition, retain_until)
+        index = self._entry(control, self.ignition, wake)
+        lines = self._lines(told, control, self.ignition)
         written = _Written(control, encoded, gone)
         try:
             if not self._persistence.write_if_unchanged(
-                self.workflow_id, CONTROL, self._records[CONTROL], encoded, gone, index
+                self.workflow_id, CONTROL, self._records[CONTROL], encoded, gone, index, lines
             ):
                 self._displaced = True
                 return False
@@ -293,10 +318,19 @@ class RunStore:
         with suppress(Exception):
             self._confirm()
             if self._ours and not self._displaced and self.control.status is WorkflowStatus.RUNNING:
-                failure = Failure(type(error).__qualname__, _message(error), self.moment())
-                records = {failure_key(self.control.run_id): failure.to_record()}
-                return self._write(self._renewed().failed(), records, (), None)
+                return self._write_failure(error)
         return False
+
+    def _write_failure(self, error: BaseException) -> bool:
+        trials = self.control.trials
+        if isinstance(error, Exception):
+            trials = trials.with_failure(self._second())
+        wake = self.retry.next_try(error, trials, self.now()) if self.retry is not None else None
+        again = None if wake is None else dt.datetime.fromtimestamp(wake, dt.UTC)
+        failure = Failure(type(error).__qualname__, _message(error), self.moment(), again)
+        told = Told(Happened.FAILED, step=self.step, error=failure.error, message=failure.message, retry_at=wake)
+        control = self._renewed().failed(NO_TRIALS if wake is None else trials)
+        return self._write(control, {failure_key(control.run_id): failure.to_record()}, told=told, wake=wake)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -306,7 +340,36 @@ class RunStore:
         running = self.control.status is WorkflowStatus.RUNNING
         return self.control.committed(self.lease() if running else self.control.lease_expires_at)
 
-    def _entry(self, control: Control, ignition: Ignition, retain_until: float | None) -> IndexEntry:
+    def _lines(self, told: Told | None, control: Control, ignition: Ignition) -> list[tuple[str, bytes]]:
+        """What to append to the history, if this run has one."""
+        if told is None or ignition.history is None:
+            return []
+        line = HistoryLine(
+            told.kind,
+            self.workflow_id,
+            control.run_id,
+            ignition.name,
+            control.attempt,
+            ignition.history,
+            self.now(),
+            ignition.tag,
+            told.step,
+            told.seconds,
+            told.error,
+            told.message,
+            told.retry_at,
+            told.waits_for,
+        )
+        return [(HISTORY_LOG, self._serializer.dumps(line.to_record(), context=HISTORY_LOG.encode()))]
+
+    def _last_lines(self, told: Told | None) -> list[tuple[str, bytes]]:
+        """The same for a run that is deleted, which may be damaged."""
+        try:
+            return self._lines(told, self.control, self.ignition)
+        except (PersistenceError, WorkflowError):
+            return []
+
+    def _entry(self, control: Control, ignition: Ignition, wake: float | None) -> IndexEntry:
         return entry_of(
             self.workflow_id,
             control,
@@ -314,7 +377,7 @@ class RunStore:
             tag=ignition.tag,
             step=self.step,
             now=self.now(),
-            retain_until=retain_until,
+            wake=wake,
         )
 
     def _displacement(self, verb: str) -> WorkflowRefusedError:

@@ -19,6 +19,7 @@ from workflow.control import ActiveInterrupt, Control, interrupt_of, interrupt_r
 from workflow.errors import WorkflowError
 from workflow.events import Event, StopEvent
 from workflow.graph import Graph, NodeSpec
+from workflow.history import Happened, Told
 from workflow.journal import StateJournal, apply_change
 from workflow.leases import Renewal, renewer
 from workflow.observing import Observer
@@ -102,12 +103,12 @@ class Traversal(Generic[StateT]):
             if self._is_held_back(step_id):
                 return Paused()
             self._check_budget(walk, index)
-            step = self._begin(walk, spec, step_id)
+            step = self._begin(walk, spec, step_id, walk.path.position(index) if self.store.bus_position else None)
             returned = await self._execute(walk, spec, step, event)
             if walk.branch is None and (returned is None or isinstance(returned, StopEvent)):
                 return Paused(step) if returned is None else Ended(returned, step)
             if returned is None:
-                await self.host.finishing(partial(self._queue_wait, step))
+                await self.host.finishing(partial(self._queue_wait, spec.step_name, step))
                 return Paused()
             await self.host.finishing(partial(self._commit, walk, index, spec.step_name, step, returned))
             event = returned
@@ -129,7 +130,7 @@ class Traversal(Generic[StateT]):
             if self.renewal is not None:
                 renewer.node_ends(self.renewal, step.step_id)
 
-    def _begin(self, walk: _Walk[StateT], spec: NodeSpec, step_id: str) -> StepContext:
+    def _begin(self, walk: _Walk[StateT], spec: NodeSpec, step_id: str, position: str | None) -> StepContext:
         active = self.store.control.interrupt
         answered = active if active is not None and self._is_undelivered(active, step_id) else None
         self._begun += 1
@@ -138,7 +139,16 @@ class Traversal(Generic[StateT]):
             renewer.node_begins(self.renewal, step_id)
         observer = self.observer.step(spec.step_name, step_id, walk.branch)
         output = observer.output(self.output)
-        return StepContext(self.store, step_id, answered, output, branch=walk.branch, observer=observer)
+        return StepContext(
+            self.store,
+            step_id,
+            answered,
+            output,
+            branch=walk.branch,
+            observer=observer,
+            began=self.store.now(),
+            position=position,
+        )
 
     def _is_undelivered(self, active: ActiveInterrupt, step_id: str) -> bool:
         """Whether the answer is for this step and has yet to reach it.
@@ -205,11 +215,19 @@ class Traversal(Generic[StateT]):
 
     def _commit(self, walk: _Walk[StateT], index: int, name: str, step: StepContext, event: Event) -> None:
         following = self.graph.nodes.get(type(event))
-        self.store.step = following.step_name if following else ""
-        records, obsolete = walk.path.recording(index, name, event, walk.state, walk.journal)
-        self.store.commit({**step.unsaved, **records}, partial(self._released, step.step_id), delete=obsolete)
+        # Taken before the step is written: what is published from here on is news for the next one.
+        position = self.store.bus_position() if self.store.bus_position else None
+        records, obsolete = walk.path.recording(index, name, event, walk.state, walk.journal, position)
+        told = Told(Happened.STEP, step=step.step_id, seconds=round(self.store.now() - step.began, 3))
+        self.store.commit(
+            {**step.unsaved, **records},
+            partial(self._settled, step.step_id),
+            delete=obsolete,
+            told=told,
+            at=following.step_name if following else "",
+        )
 
-    def _queue_wait(self, step: StepContext) -> None:
+    def _queue_wait(self, name: str, step: StepContext) -> None:
         """A node in a branch has reached a wait: the run is suspended once the others have come to a stop."""
         reached = reached_wait(step)
 
@@ -222,7 +240,10 @@ class Traversal(Generic[StateT]):
             numbered = replace(reached, request=reached.request.with_id(control.next_interrupt_id - 1))
             return {**step.unsaved, deferred_key(control.run_id, step.step_id): interrupt_record(numbered)}
 
-        self.store.commit(records, change, verb="suspend")
+        self.store.commit(records, change, verb="suspend", at=name)
+
+    def _settled(self, step_id: str, control: Control) -> Control:
+        return self._released(step_id, control).moved_on()
 
     def _released(self, step_id: str, control: Control) -> Control:
         """Control after this step: if the current interruption was its own, the oldest deferred one takes its place."""

@@ -3,6 +3,7 @@
 from workflow.observing.observations import (
     BranchEnded,
     BranchStarted,
+    ChannelFailed,
     Ending,
     ExecutionContext,
     ItemEmitted,
@@ -30,6 +31,7 @@ __all__ = [
     "Bracket",
     "BranchEnded",
     "BranchStarted",
+    "ChannelFailed",
     "Ending",
     "ExecutionContext",
     "ItemEmitted",

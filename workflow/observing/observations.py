@@ -16,6 +16,7 @@ from workflow.interrupts import InterruptRequest
 __all__ = [
     "BranchEnded",
     "BranchStarted",
+    "ChannelFailed",
     "Ending",
     "ExecutionContext",
     "ItemEmitted",
@@ -110,6 +111,13 @@ class WorkflowEnded(Observation):
 
     outcome: Ending
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelFailed(Observation):
+    """The channel has raised, or was given up as too slow. The run goes on."""
+
+    error: BaseException
 
 
 # --- what it executes -------------------------------------------------------------------------------------------------------

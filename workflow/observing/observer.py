@@ -15,6 +15,7 @@ from workflow.interrupts import InterruptRequest
 from workflow.observing.observations import (
     BranchEnded,
     BranchStarted,
+    ChannelFailed,
     Ending,
     ExecutionContext,
     ItemEmitted,
@@ -116,6 +117,9 @@ class Observer:
     def failed(self, error: BaseException) -> None:
         """The segment ends with an error; it is recorded, if the run is still ours."""
 
+    def channel_failed(self, error: BaseException) -> None:
+        """Frames do not get through; the run goes on."""
+
     def branch(self, name: str) -> Bracket:
         """Around one pass over a branch."""
         return _SILENT_BRACKET
@@ -154,6 +158,9 @@ class _TellingObserver(Observer):
     def failed(self, error: BaseException) -> None:
         self.tell(WorkflowFailed(**self._whole, error=error))
         self._ended(Ending.FAILED)
+
+    def channel_failed(self, error: BaseException) -> None:
+        self.tell(ChannelFailed(**self._whole, error=error))
 
     def branch(self, name: str) -> Bracket:
         where: dict[str, Any] = {**self._whole, "branch": name}

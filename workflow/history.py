@@ -1,0 +1,107 @@
+"""What happened to runs, for people and listings: one line for each write that changed something, in the store's log.
+
+A line is written in the same atomic operation as the change that it tells of, so the history neither misses one nor tells of
+one that was never made. It outlives the run. It goes through the workflow's codec, since an error's message may hold
+anything; payloads, states and results are not in it.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from persistence import LogEntry, PersistenceError
+from workflow.serializer import Serializer
+
+__all__ = ["HISTORY_LOG", "Happened", "HistoryLine", "Told", "read_line"]
+
+HISTORY_LOG = "history"
+"""The log in the store."""
+VERSION = 1
+"""Version of the stored shape."""
+
+
+class Happened(enum.Enum):
+    """What a line tells of."""
+
+    STARTED = "started"
+    """The run was recorded."""
+    CLAIMED = "claimed"
+    """A worker has begun a segment: the first, the next after a wait or a failure, or one that was taken over."""
+    STEP = "step"
+    """A node has returned, and its step is recorded."""
+    SUSPENDED = "suspended"
+    ANSWERED = "answered"
+    """The answer that the run waits for is recorded, by somebody who does not execute the run."""
+    FAILED = "failed"
+    """A segment ended in an error. With ``retry_at`` it is tried again by itself."""
+    STALLED = "stalled"
+    """Too many workers were lost with the run: it stands still until a person has it tried again."""
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+    """The run was discarded, or gave way to another start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What whoever writes has to say; the rest of its line is known where it is written."""
+
+    kind: Happened
+    step: str = ""
+    seconds: float | None = None
+    error: str | None = None
+    message: str | None = None
+    retry_at: float | None = None
+    waits_for: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """One line. Moments are Unix seconds; ``started`` is the run's start, ``at`` that of what happened.
+
+    ``seconds`` is how long a step took in the segment that ended it.
+    """
+
+    kind: Happened
+    workflow_id: str
+    run_id: str
+    name: str
+    attempt: int
+    started: float
+    at: float
+    tag: str | None = None
+    step: str = ""
+    seconds: float | None = None
+    error: str | None = None
+    message: str | None = None
+    retry_at: float | None = None
+    waits_for: Mapping[str, Any] | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """The stored shape. What is empty is left out."""
+        record: dict[str, Any] = {"v": VERSION, "kind": self.kind.value}
+        for name in _FIELDS:
+            value = getattr(self, name)
+            if value not in (None, ""):
+                record[name] = value
+        return record
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The value behind a stored shape. Raises KeyError, TypeError or ValueError for any other shape."""
+        if record["v"] != VERSION:
+            raise ValueError(f"version {record['v']!r} of a line of history is not known")
+        return cls(Happened(record["kind"]), **{name: value for name, value in record.items() if name in _FIELDS})
+
+
+_FIELDS = tuple(name for name in HistoryLine.__dataclass_fields__ if name != "kind")
+
+
+def read_line(entry: LogEntry, serializer: Serializer) -> HistoryLine:
+    """The line in an entry of the log. Raises `PersistenceError` for one that is none."""
+    try:
+        record = cast(Mapping[str, Any], serializer.loads(entry.data, context=HISTORY_LOG.encode()))
+        return HistoryLine.from_record(record)
+    except (KeyError, TypeError, ValueError) as trouble:
+        raise PersistenceError(f"line {entry.position} of the history is corrupt ({trouble})") from trouble
