@@ -1,9 +1,11 @@
 """``python -m benchmarks``: print all figures."""
 
-from benchmarks import branches, engine
+from benchmarks import branches, bus, engine, stores
 from benchmarks.measuring import private_server
 
 if __name__ == "__main__":
     with private_server() as client:
         engine.measure(client)
         branches.measure(client)
+        bus.measure(client)
+    stores.measure()

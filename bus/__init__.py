@@ -2,39 +2,55 @@
 
 from typing import TYPE_CHECKING, Any
 
+from bus.channel import ChannelFrame, ChannelGap, open_channel
 from bus.consumer import SignalConsumer
 from bus.contract import DeadLetter, Delivery, GroupInfo, GroupReader, Page, Signal, SignalBus, Taken
 from bus.errors import BusError, BusUnreachableError
-from bus.failure import Backoff
+from bus.failure import Backoff, chosen
+from bus.ledgers import InMemoryLedger, Ledger
 from bus.memory import InMemorySignalBus
 from bus.opening import open_bus
 
 if TYPE_CHECKING:
-    from bus.redis import RedisSignalBus
+    from bus.ledgers import RedisLedger, SqlLedger
+    from bus.redis import RedisChannel, RedisSignalBus
 
 __all__ = [
     "Backoff",
     "BusError",
     "BusUnreachableError",
+    "ChannelFrame",
+    "ChannelGap",
     "DeadLetter",
     "Delivery",
     "GroupInfo",
     "GroupReader",
+    "InMemoryLedger",
     "InMemorySignalBus",
+    "Ledger",
     "Page",
+    "RedisChannel",
+    "RedisLedger",
     "RedisSignalBus",
     "Signal",
     "SignalBus",
     "SignalConsumer",
+    "SqlLedger",
     "Taken",
+    "chosen",
     "open_bus",
+    "open_channel",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """`RedisSignalBus` on demand, so that this room alone does not load a Redis client (PEP 562)."""
-    if name == "RedisSignalBus":
-        from bus.redis import RedisSignalBus
+    """What needs a client of Redis or SQL, on demand, so that this room alone loads neither (PEP 562)."""
+    if name in ("RedisChannel", "RedisSignalBus"):
+        from bus import redis
 
-        return RedisSignalBus
+        return getattr(redis, name)
+    if name in ("RedisLedger", "SqlLedger"):
+        from bus import ledgers
+
+        return getattr(ledgers, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,8 @@
 
 The loop is one coroutine that decides and calls; what a blocking call or a handler means for a thread or an event loop is
 its driver's business (`bus.driving`). A signal is handled at least once: a consumer that dies between handling and
-acknowledging leaves a delivery that another one takes over. Handlers must bear a repetition.
+acknowledging leaves a delivery that another one takes over. Handlers must bear a repetition, or keep to a ledger
+(`bus.ledgers`), by which effects in the ledger's own store are made once.
 """
 
 import os
@@ -10,22 +11,29 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
 from time import monotonic
 from typing import Any
 
 import structlog
 
-from bus.contract import BEGINNING, EVERY_TOPIC, Delivery, GroupReader, Signal, SignalBus
+from bus.contract import BEGINNING, EVERY_TOPIC, Delivery, GroupReader, SignalBus
 from bus.driving import Driver, LoopDriver, run_blocking
 from bus.errors import BusError
 from bus.failure import MAX_DELIVERIES, Backoff, is_last, told
+from bus.ledgers.contract import Ledger, once_only
+from bus.ordering import Order, OrderBy
 from bus.patience import PatientDriver
 from bus.topics import check_patterns, matches_any
 
 __all__ = ["BATCH", "DEFAULT_BACKOFF", "TAKEOVER_AFTER", "WAIT", "Handler", "SignalConsumer"]
 
-Handler = Callable[[Signal], Any]
-"""Handles one signal, or raises to have it delivered again. Plain or async; what it returns does not matter."""
+Handler = Callable[..., Any]
+"""Handles one signal, or raises to have it delivered again. Plain or async; what it returns does not matter.
+
+It is called with the signal, and where the consumer has a ledger also with the ledger's open transaction.
+"""
 
 BATCH = 16
 """Signals of each kind (retries and new ones) that are taken in one go."""
@@ -46,6 +54,13 @@ class SignalConsumer:
     those to consumers that died included, it becomes a dead letter of the group with the last error. What a consumer took
     and left alone for ``takeover_after`` seconds goes to another one. ``name`` must be unique among the living consumers of
     a group.
+
+    Up to ``concurrency`` handlers run at a time, plain ones in threads. ``order_by`` names a key of the payload, or is a
+    function of the signal: signals that are equal in it are handled one after the other, as they were published, also when
+    one of them fails and is tried again. That order is this consumer's own: a group in which it must hold has one consumer.
+
+    With a ``ledger`` the handler gets the ledger's transaction as its second argument, and is not called for what the
+    ledger knows to be handled.
     """
 
     def __init__(
@@ -55,17 +70,22 @@ class SignalConsumer:
         handler: Handler,
         *,
         topics: Sequence[str] = EVERY_TOPIC,
-        start: str = BEGINNING,
+        start: str | datetime = BEGINNING,
         max_deliveries: int = MAX_DELIVERIES,
         backoff: Callable[[int], float] = DEFAULT_BACKOFF,
         takeover_after: float = TAKEOVER_AFTER,
         name: str | None = None,
+        concurrency: int = 1,
+        order_by: OrderBy | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
-        if max_deliveries < 1 or takeover_after <= 0:
-            raise BusError("max_deliveries must be 1 or more, and takeover_after more than 0 seconds")
+        if max_deliveries < 1 or takeover_after <= 0 or concurrency < 1:
+            raise BusError("max_deliveries and concurrency must be 1 or more, and takeover_after more than 0 seconds")
         self.lost = 0
         """Signals that were taken and then found to be trimmed or unreadable, since this object was made."""
-        self._handler = handler
+        self._handler = handler if ledger is None else once_only(handler, ledger, group)
+        self._concurrency = concurrency
+        self._order = Order(order_by, side_by_side=concurrency > 1, forget_after=takeover_after)
         self._topics = check_patterns(topics)
         self._max_deliveries = max_deliveries
         self._backoff = backoff
@@ -115,16 +135,30 @@ class SignalConsumer:
         """Take once and see to everything taken. Returns how many there were, and how many were handled with success."""
         # Measured from before the take: until then none of it can have gone to another consumer.
         surely_ours_until = monotonic() + self._takeover_after / 2
-        taken = await driver.call(self._reader.take, BATCH)
+        taken = await driver.call(self._reader.take, BATCH * self._concurrency)
         self._count_lost(taken.lost)
-        wanted = await self._without_other_topics(driver, taken.deliveries)
+        lanes = self._order.lanes(await self._without_other_topics(driver, taken.deliveries))
+        works = [partial(self._handle_lane, driver, lane, surely_ours_until) for lane in lanes]
+        succeeded = await driver.together(works, self._concurrency)
+        return len(taken.deliveries) + taken.lost, sum(succeeded)
+
+    async def _handle_lane(self, driver: Driver, lane: Sequence[Delivery], surely_ours_until: float) -> int:
+        """See to these one after the other. Returns how many were handled with success."""
         succeeded = 0
-        for place, delivery in enumerate(wanted):
+        for place, delivery in enumerate(lane):
             if self._stopping.is_set() or monotonic() > surely_ours_until:
-                await driver.call(self._reader.give_back, wanted[place:])
+                await self._give_back(driver, lane[place:], 0.0)
                 break
-            succeeded += await self._handle(driver, delivery)
-        return len(taken.deliveries) + taken.lost, succeeded
+            if wait := self._order.wait_of(delivery):
+                await self._give_back(driver, [delivery], wait)
+            else:
+                succeeded += await self._handle(driver, delivery)
+        return succeeded
+
+    async def _give_back(self, driver: Driver, deliveries: Sequence[Delivery], delay: float) -> None:
+        for delivery in deliveries:
+            self._order.put_off(delivery, delay)
+        await driver.call(self._reader.give_back, deliveries, delay)
 
     async def _without_other_topics(self, driver: Driver, deliveries: Sequence[Delivery]) -> list[Delivery]:
         sorted_out = [(matches_any(self._topics, delivery.signal.topic), delivery) for delivery in deliveries]
@@ -144,6 +178,7 @@ class SignalConsumer:
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its answer: not this time
             await self._fail(driver, delivery, told(error))
             return False
+        self._order.over(delivery)
         await driver.call(self._reader.acknowledge, [delivery])
         return True
 
@@ -155,9 +190,11 @@ class SignalConsumer:
         self._log.warning(
             "handling failed", signal_id=delivery.signal.id, attempt=delivery.attempt, again_in=delay, error=error
         )
+        self._order.put_off(delivery, delay)
         await driver.call(self._reader.retry, delivery, delay)
 
     async def _bury(self, driver: Driver, delivery: Delivery, error: str) -> None:
+        self._order.over(delivery)
         self._log.error("dead letter", signal_id=delivery.signal.id, attempt=delivery.attempt, error=error)
         await driver.call(self._reader.bury, delivery, error)
 

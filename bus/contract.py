@@ -6,7 +6,7 @@ is all that a consumer needs of a bus, so that every transport shares `bus.consu
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -63,7 +63,11 @@ class GroupInfo:
     """How far one group is, over all its streams.
 
     ``unread`` signals wait for their first delivery, of any topic; ``pending`` ones are in the hands of a consumer;
-    ``retrying`` ones failed and wait for their next try; ``dead`` ones failed for good.
+    ``retrying`` ones failed and wait for their next try; ``dead`` ones failed for good. The oldest of those that wait and of
+    those in hand are told by their time of publication, None where there are none.
+
+    ``consumers`` counts those that have not left and are not yet known to be dead. ``idle`` is how many seconds ago any of them
+    last took (with servers before 7.2: last got something); None when there are none.
     """
 
     name: str
@@ -71,6 +75,15 @@ class GroupInfo:
     pending: int
     retrying: int
     dead: int
+    oldest_unread: datetime | None = field(default=None, compare=False)
+    oldest_pending: datetime | None = field(default=None, compare=False)
+    consumers: int = field(default=0, compare=False)
+    idle: float | None = field(default=None, compare=False)
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether signals wait, or are held, and no consumer is there who could handle them."""
+        return self.consumers == 0 and self.unread + self.pending + self.retrying > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +151,18 @@ class SignalBus(Protocol):
         ...
 
     def join(
-        self, group: str, consumer: str, *, topics: Sequence[str] = EVERY_TOPIC, start: str = BEGINNING, takeover_after: float
+        self,
+        group: str,
+        consumer: str,
+        *,
+        topics: Sequence[str] = EVERY_TOPIC,
+        start: str | datetime = BEGINNING,
+        takeover_after: float,
     ) -> "GroupReader":
         """A reader for one consumer of a group. No call to the server yet: the first take creates a group that is new.
 
-        ``start`` places a new group: `BEGINNING`, `END`, a position or an entry id; a group that exists keeps its place.
+        ``start`` places a new group: `BEGINNING`, `END`, a position, an entry id, or a time with its zone (what was published
+        then or later, by the server's clock); a group that exists keeps its place.
         ``topics`` choose the streams to read; the reader still delivers every topic of these. ``takeover_after`` is in
         seconds: what a consumer was given and left alone for so long goes to another one.
         """
@@ -163,13 +183,20 @@ class SignalBus(Protocol):
         """Give dead letters, named by the entry ids of their signals, to their group again, with a fresh count of deliveries.
 
         Returns how many. An id that is not among the dead letters is passed over, so that replaying twice is harmless; a
-        signal that the bus no longer holds stays a dead letter, and is passed over too.
+        signal that the bus no longer holds stays a dead letter, and is passed over too. `bus.chosen` finds the letters of a
+        topic, an error or a time.
         """
+        ...
+
+    def discard(self, group: str, entry_ids: Sequence[str]) -> int:
+        """Delete dead letters, named by the entry ids of their signals, for good. Returns how many; others are passed over."""
         ...
 
 
 class GroupReader(Protocol):
-    """One consumer of one group. Not for several threads. Calls raise `BusUnreachableError` and `BusError`.
+    """One consumer of one group. Calls raise `BusUnreachableError` and `BusError`.
+
+    One thread takes and waits; outcomes may be told from several.
 
     A delivery belongs to the reader that took it until it is acknowledged, put off, given back or buried, or until it was
     left alone for the takeover time: then any reader of the group may take it. A call about a delivery that another reader
@@ -200,8 +227,8 @@ class GroupReader(Protocol):
         """This one failed: deliver it again, to whoever takes then, after ``delay`` seconds. Others do not wait for it."""
         ...
 
-    def give_back(self, deliveries: Sequence[Delivery]) -> None:
-        """These were not looked at: deliver them again at once, to whoever takes next, without counting this delivery."""
+    def give_back(self, deliveries: Sequence[Delivery], delay: float = 0.0) -> None:
+        """These were not looked at: deliver them again after ``delay`` seconds, to whoever takes then, without counting it."""
         ...
 
     def bury(self, delivery: Delivery, error: str) -> None:
@@ -209,5 +236,8 @@ class GroupReader(Protocol):
         ...
 
     def leave(self) -> None:
-        """This consumer is over; it is forgotten unless something is still in its hands. The group keeps its place."""
+        """This consumer is over; it is forgotten unless something is still in its hands. The group keeps its place.
+
+        Consumers that died without leaving are forgotten by the others once what they held was taken over.
+        """
         ...

@@ -6,12 +6,13 @@ its end without any event loop.
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from bus.errors import BusError
 
-__all__ = ["Driver", "LoopDriver", "ThreadDriver", "run_blocking"]
+__all__ = ["Driver", "LoopDriver", "ThreadDriver", "run_blocking", "straight_through"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,6 +29,10 @@ class Driver(Protocol):
         """A plain or async handler; what it raises is raised."""
         ...
 
+    async def together(self, works: Sequence[Callable[[], Coroutine[Any, Any, T]]], most: int) -> list[T]:
+        """Do all of these, at most so many at a time. When some raise, the first error is raised once all have ended."""
+        ...
+
 
 class ThreadDriver:
     """Blocks the calling thread. For plain handlers only."""
@@ -39,6 +44,14 @@ class ThreadDriver:
     async def handle(self, handler: Callable[..., Any], value: object) -> None:
         """See `Driver.handle`."""
         handler(value)
+
+    async def together(self, works: Sequence[Callable[[], Coroutine[Any, Any, T]]], most: int) -> list[T]:
+        """See `Driver.together`: each in a thread of its own, or here where there is nothing to gain."""
+        if most == 1 or len(works) < 2:
+            return [await work() for work in works]
+        with ThreadPoolExecutor(min(most, len(works)), "handler") as pool:
+            ends = [pool.submit(_done_straight_through, work) for work in works]
+        return [end.result() for end in ends]
 
 
 class LoopDriver:
@@ -55,6 +68,19 @@ class LoopDriver:
         else:
             await asyncio.to_thread(handler, value)
 
+    async def together(self, works: Sequence[Callable[[], Coroutine[Any, Any, T]]], most: int) -> list[T]:
+        """See `Driver.together`. Plain handlers share the threads of the loop's default executor."""
+        if most == 1 or len(works) < 2:
+            return [await work() for work in works]
+        slots = asyncio.Semaphore(most)
+
+        async def in_slot(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+            async with slots:
+                return await work()
+
+        ends = await asyncio.gather(*(in_slot(work) for work in works), return_exceptions=True)
+        return [_value(end) for end in ends]
+
 
 def run_blocking(main: Callable[[Driver], Coroutine[Any, Any, T]], handler: Callable[..., Any]) -> T:
     """Run the coroutine to its end in this thread; with an async handler on a loop of its own, which lives as long.
@@ -64,12 +90,26 @@ def run_blocking(main: Callable[[Driver], Coroutine[Any, Any, T]], handler: Call
     _refuse_on_a_loop()
     if _is_async(handler):
         return asyncio.run(main(LoopDriver()))
-    coroutine = main(ThreadDriver())
+    return straight_through(main(ThreadDriver()))
+
+
+def straight_through(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends to its end, without any event loop."""
     try:
         coroutine.send(None)
     except StopIteration as end:
         return cast(T, end.value)
     raise AssertionError("the thread driver never suspends")
+
+
+def _done_straight_through(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    return straight_through(work())
+
+
+def _value(end: T | BaseException) -> T:
+    if isinstance(end, BaseException):
+        raise end
+    return end
 
 
 def _refuse_on_a_loop() -> None:

@@ -1,10 +1,14 @@
 """What becomes of a signal whose handling failed: pure decisions."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from bus.contract import EVERY_TOPIC, DeadLetter
 from bus.errors import BusError
+from bus.topics import check_patterns, matches_any
 
-__all__ = ["DEAD_LIMIT", "MAX_DELIVERIES", "Backoff", "is_last", "told"]
+__all__ = ["DEAD_LIMIT", "MAX_DELIVERIES", "Backoff", "chosen", "is_last", "told"]
 
 MAX_DELIVERIES = 10
 """Deliveries of one signal to one group before it becomes a dead letter (with the usual backoff: after some nine minutes)."""
@@ -30,6 +34,26 @@ class Backoff:
         """The wait after this attempt, the first being 1."""
         # A power past any limit is not computed: it would overflow.
         return min(self.first * self.factor ** min(attempt - 1, 64), self.limit)
+
+
+def chosen(
+    letters: Iterable[DeadLetter],
+    *,
+    topics: Sequence[str] = EVERY_TOPIC,
+    error: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[DeadLetter]:
+    """The dead letters of these topics whose error holds these words, given up from one time on and before another."""
+    patterns = check_patterns(topics)
+    return [
+        letter
+        for letter in letters
+        if matches_any(patterns, letter.signal.topic)
+        and (error is None or error in letter.error)
+        and (since is None or letter.died_at >= since)
+        and (until is None or letter.died_at < until)
+    ]
 
 
 def is_last(attempt: int, max_deliveries: int) -> bool:

@@ -6,7 +6,7 @@ from bus.memory import InMemorySignalBus
 
 __all__ = ["open_bus"]
 
-_REDIS = ("redis", "rediss", "unix")
+_REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 
 
 def open_bus(url: str) -> SignalBus:

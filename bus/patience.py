@@ -1,7 +1,7 @@
 """Waiting out trouble with the server: the same call again until it is answered, and two lines of log, not one per try."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from structlog.typing import FilteringBoundLogger
@@ -29,6 +29,7 @@ class PatientDriver:
         self._stopping = stopping
         self._log = log
         self._troubled = False
+        self._lock = threading.Lock()
 
     async def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """See `bus.driving.Driver.call`."""
@@ -48,12 +49,18 @@ class PatientDriver:
         """See `bus.driving.Driver.handle`."""
         await self._inner.handle(handler, value)
 
+    async def together(self, works: Sequence[Callable[[], Coroutine[Any, Any, T]]], most: int) -> list[T]:
+        """See `bus.driving.Driver.together`."""
+        return await self._inner.together(works, most)
+
     def _begin(self, trouble: BusError) -> None:
-        if not self._troubled:
-            self._log.warning("bus trouble, trying again until it is over", trouble=str(trouble))
-        self._troubled = True
+        with self._lock:
+            if not self._troubled:
+                self._log.warning("bus trouble, trying again until it is over", trouble=str(trouble))
+            self._troubled = True
 
     def _end(self) -> None:
-        if self._troubled:
-            self._log.info("bus trouble is over")
-        self._troubled = False
+        with self._lock:
+            if self._troubled:
+                self._log.info("bus trouble is over")
+            self._troubled = False

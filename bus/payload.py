@@ -83,7 +83,8 @@ def _dumps(signal: Signal) -> bytes:
     if not isinstance(payload, Mapping):
         raise BusError(f"the payload of signal {signal.id!r} is {_kind(payload)}: make it a JSON object (a dict)")
     content = dict(cast(Mapping[Any, Any], payload))
-    _check(content, "payload", signal.id, 1)
+    if not _is_plain(content, 1):
+        _check(content, "payload", signal.id, 1)
     try:
         data = _ENCODER.encode(content).encode()
     except ValueError as trouble:
@@ -96,6 +97,21 @@ def _dumps(signal: Signal) -> bytes:
             "put the content in a store and publish its key"
         )
     return data
+
+
+def _is_plain(value: object, depth: int) -> bool:
+    """Whether `_check` has nothing to say: most payloads, told without making any path."""
+    kind = type(value)
+    if kind is str:
+        return depth <= DEPTH_LIMIT and (cast(str, value).isascii() or not _SURROGATE.search(cast(str, value)))
+    if depth > DEPTH_LIMIT:
+        return False
+    if kind is dict:
+        items = cast(dict[object, object], value).items()
+        return all(type(key) is str and _is_plain(key, depth) and _is_plain(item, depth + 1) for key, item in items)
+    if kind is list:
+        return all(_is_plain(item, depth + 1) for item in cast(list[object], value))
+    return kind is int or value is None or kind is bool or (kind is float and math.isfinite(cast(float, value)))
 
 
 def _check(value: object, path: str, signal_id: str, depth: int) -> None:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from bus.errors import BusError
 from bus.streams import STREAMS
 
-__all__ = ["ZERO", "EntryId", "Position", "entry_text", "parse_entry"]
+__all__ = ["ZERO", "EntryId", "Position", "entry_text", "parse_entry", "start_text"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_SEQUENCE = 2**64 - 1
 _PLACE = re.compile(r"(?P<stream>[a-z]+):(?P<milliseconds>[0-9]{1,20})-(?P<sequence>[0-9]{1,20})")
 
 
@@ -69,10 +70,23 @@ class Position:
         places = dict(parse_entry(part) for part in text.split(","))
         return cls(places, min(places.values()) if len(places) == 1 else ZERO)
 
+    @classmethod
+    def before(cls, moment: datetime) -> "Position":
+        """Behind everything published before a moment. Raises `BusError` for a time without a zone."""
+        if moment.tzinfo is None:
+            raise BusError(f"{moment} has no time zone: use an aware datetime, such as datetime.now(UTC)")
+        milliseconds = -((_EPOCH - moment) // timedelta(milliseconds=1))
+        return cls({}, EntryId(milliseconds - 1, _LAST_SEQUENCE) if milliseconds > 0 else ZERO)
+
 
 def entry_text(stream: str, entry: EntryId) -> str:
     """The entry id as signals carry it."""
     return f"{stream}:{entry}"
+
+
+def start_text(start: str | datetime) -> str:
+    """Where a new group starts, as the text that readers understand."""
+    return str(Position.before(start)) if isinstance(start, datetime) else start
 
 
 def parse_entry(text: str) -> tuple[str, EntryId]:

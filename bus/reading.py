@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from heapq import merge
+from typing import TypeVar
 
 from bus.contract import Page, Signal
 from bus.errors import BusError
@@ -10,10 +12,11 @@ from bus.places import EntryId, Position
 from bus.streams import Stream, streams_for
 from bus.topics import check_patterns, matches_any
 
-__all__ = ["Entry", "Scan", "read_page"]
+__all__ = ["Entry", "Scan", "earliest", "read_page"]
 
 Entry = tuple[EntryId, str, Signal | None]
 """An entry of a stream: its id, its stream, and its signal, or None where another program wrote something unreadable."""
+T = TypeVar("T", datetime, float)
 Scan = Callable[[Stream, EntryId], Iterator[Entry]]
 """The entries of a stream after an id, oldest first, fetched as they are asked for."""
 
@@ -32,3 +35,8 @@ def read_page(scan: Scan, topics: Sequence[str], after: str | None, limit: int) 
         if len(found) == limit:
             break
     return Page(found, str(position))
+
+
+def earliest(one: T | None, other: T | None) -> T | None:
+    """The lesser of two, where None is neither."""
+    return min((value for value in (one, other) if value is not None), default=None)

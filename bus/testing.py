@@ -1,22 +1,28 @@
-"""The contract of a signal bus as tests, for every transport, also one of your own.
+"""The contracts of a signal bus and of a ledger as tests, for every transport and store, also one of your own.
 
-Subclass `SignalBusContract` in a test module and give it a fixture ``bus`` that returns an empty bus.
+Subclass `SignalBusContract` in a test module and give it a fixture ``bus`` that returns an empty bus; subclass
+`LedgerContract` and give it fixtures ``ledger``, empty, and ``effect``.
 """
 
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
 from bus.consumer import SignalConsumer
-from bus.contract import END, GroupInfo, Signal, SignalBus
+from bus.contract import END, Delivery, GroupInfo, Signal, SignalBus
 from bus.errors import BusError
-from bus.failure import Backoff
+from bus.failure import Backoff, chosen
+from bus.ledgers.contract import Ledger
+from bus.memory import InMemorySignalBus
 from bus.payload import PAYLOAD_LIMIT
+from bus.streams import GROUP_BEHIND, GROUP_OVERRUN, HEARTBEAT_TOPIC, HEARTBEATS
 
-__all__ = ["SignalBusContract", "eventually"]
+__all__ = ["LedgerContract", "SignalBusContract", "eventually"]
 
 AT_ONCE = Backoff(first=0)
 _DEADLINE = 10.0
@@ -204,6 +210,129 @@ class SignalBusContract:
         assert _consume(bus, behind, "behind position", start=position).drain() == 1
         assert (at_end.seen, behind.seen) == (["c"], ["b", "c", "c"])
 
+    def test_a_group_may_start_at_a_time(self, bus: SignalBus) -> None:
+        first = bus.publish("a", "fact", {})
+        assert first.published_at is not None
+        later = first.published_at + timedelta(milliseconds=5)
+        eventually(lambda: datetime.now(UTC) > later)
+        second, beat = bus.publish_many([*_facts("b"), Signal("beat", HEARTBEAT_TOPIC, {})])
+        assert second.published_at is not None
+        assert beat.published_at is not None
+        seen = Failing()
+        assert _consume(bus, seen, "at a", start=first.published_at).drain() == 3
+        assert _consume(bus, seen, "at b", start=min(second.published_at, beat.published_at)).drain() == 2
+        assert _consume(bus, seen, "later", start=beat.published_at + timedelta(milliseconds=1)).drain() == 0
+        assert sorted(seen.seen) == ["a", "b", "b", "beat", "beat"]
+        with pytest.raises(BusError, match="time zone"):
+            _consume(bus, seen, "naive", start=datetime(2026, 11, 30))  # noqa: DTZ001 - that is what is refused
+
+    def test_groups_tell_their_oldest_signals_and_who_reads_them(self, bus: SignalBus) -> None:
+        first, second, third = bus.publish_many(_facts("a", "b", "c"))
+        reader = bus.join("g", "c", topics=("fact",), takeover_after=60)
+        reader.take(1)
+        (info,) = bus.groups()
+        assert (info.oldest_pending, info.oldest_unread) == (first.published_at, second.published_at)
+        assert info.consumers == 1
+        assert info.idle is not None
+        assert info.idle < _DEADLINE
+        assert not info.abandoned
+        reader.acknowledge(reader.take(2).deliveries)
+        (info,) = bus.groups()
+        assert (info.oldest_pending, info.oldest_unread) == (first.published_at, None)
+        reader.give_back([Delivery(first, 1)])
+        reader.leave()
+        (info,) = bus.groups()
+        assert (info.oldest_pending, info.consumers, info.idle, info.abandoned) == (None, 0, None, True)
+        bus.join("g", "waiting", topics=("fact",), takeover_after=60).take(1)
+        assert bus.groups()[0].consumers == 1
+        assert third.published_at is not None
+
+    def test_a_consumer_that_died_is_forgotten_once_nothing_is_in_its_hands(self, bus: SignalBus) -> None:
+        bus.publish_many(_facts("a", "b"))
+        assert len(bus.join("g", "dead", topics=("fact",), takeover_after=0.05).take(2).deliveries) == 2
+        handler = Failing()
+        heir = bus.join("g", "heir", topics=("fact",), takeover_after=0.05)
+
+        def look() -> bool:
+            for delivery in heir.take(10).deliveries:
+                handler(delivery.signal)
+                heir.acknowledge([delivery])
+            return len(handler.seen) == 2 and bus.groups()[0].consumers == 1
+
+        eventually(look)
+        assert sorted(handler.seen) == ["a", "b"]
+
+    # Bounds
+
+    def test_a_stream_holds_what_a_slow_group_needs_and_says_so(self, bus: SignalBus) -> None:
+        bus.join("slow", "c", topics=(HEARTBEAT_TOPIC,), takeover_after=60).take(1)
+        bus.publish_many([Signal(str(n), HEARTBEAT_TOPIC, {}) for n in range(HEARTBEATS.entries + 400)])
+        assert len(bus.read((HEARTBEAT_TOPIC,), limit=10_000)) == HEARTBEATS.entries + 400
+        # On the turn of an hour there may be a second one.
+        warning = bus.read(("bus.#",))[0]
+        assert (warning.topic, warning.payload) == (GROUP_BEHIND, {"group": "slow", "stream": "heartbeats"})
+        seen = Failing()
+        assert _consume(bus, seen, "slow", topics=(HEARTBEAT_TOPIC,), concurrency=20).drain() == HEARTBEATS.entries + 400
+        bus.publish_many([Signal(f"more {n}", HEARTBEAT_TOPIC, {}) for n in range(100)])
+        assert len(bus.read((HEARTBEAT_TOPIC,), limit=10_000)) <= HEARTBEATS.entries + 200
+
+    def test_past_its_ceiling_a_stream_drops_what_a_group_needs_and_says_so(self, bus: SignalBus) -> None:
+        reader = bus.join("slow", "c", topics=(HEARTBEAT_TOPIC,), takeover_after=60)
+        reader.take(1)
+        bus.publish_many([Signal(str(n), HEARTBEAT_TOPIC, {}) for n in range(HEARTBEATS.ceiling + 700)])
+        assert len(bus.read((HEARTBEAT_TOPIC,), limit=10_000)) <= HEARTBEATS.ceiling + 200
+        assert {"group": "slow", "stream": "heartbeats"} in [signal.payload for signal in bus.read((GROUP_OVERRUN,))]
+
+    def test_what_is_in_hand_or_waits_for_a_retry_is_needed_too(self, bus: SignalBus) -> None:
+        bus.publish_many([Signal(f"first {n}", HEARTBEAT_TOPIC, {}) for n in range(2)])
+        reader = bus.join("g", "c", topics=(HEARTBEAT_TOPIC,), takeover_after=60)
+        retried, held = reader.take(2).deliveries
+        reader.retry(retried, 0)
+        _consume(bus, Failing(), topics=(HEARTBEAT_TOPIC,), max_deliveries=1)
+        bus.publish_many([Signal(str(n), HEARTBEAT_TOPIC, {}) for n in range(HEARTBEATS.entries + 400)])
+        assert bus.read((HEARTBEAT_TOPIC,), limit=1)[0] == retried.signal
+        assert reader.take(1).deliveries[0].signal == retried.signal
+        reader.acknowledge([retried, held])
+
+    # Order and concurrency
+
+    def test_signals_of_one_key_are_handled_in_order_and_others_side_by_side(self, bus: SignalBus) -> None:
+        bus.publish_many([Signal(f"{n}", "fact", {"agent": "ab"[n % 2]}) for n in range(40)])
+        both = threading.Barrier(2)
+        seen: dict[str, list[int]] = {"a": [], "b": []}
+
+        def handler(signal: Signal) -> None:
+            # Passed only when the two keys are in hand at the same time.
+            both.wait(_DEADLINE)
+            seen[signal.payload["agent"]].append(int(signal.id))
+
+        assert _consume(bus, handler, topics=("fact",), concurrency=2, order_by="agent").drain() == 40
+        assert seen == {"a": list(range(0, 40, 2)), "b": list(range(1, 40, 2))}
+
+    def test_a_failed_signal_is_not_overtaken_by_later_ones_of_its_key(self, bus: SignalBus) -> None:
+        bus.publish_many([Signal(f"{n}", "fact", {"agent": "ab"[n % 2]}) for n in range(10)])
+        failing = Failing("2")
+        backoff = Backoff(first=0.15, limit=0.15)
+        consumer = _consume(bus, failing, topics=("fact",), order_by="agent", backoff=backoff, max_deliveries=3)
+        assert consumer.drain() == 6
+        assert failing.seen == ["0", "1", "2", "3", "5", "7", "9"]
+        bus.publish("10", "fact", {"agent": "a"})
+        assert consumer.drain() == 0
+        failing.failing.clear()
+        handled: list[int] = []
+        eventually(lambda: handled.append(consumer.drain()) or sum(handled) == 5)
+        assert failing.seen[7:] == ["2", "4", "6", "8", "10"]
+        assert bus.dead_letters("g") == []
+
+    def test_a_key_goes_on_when_its_failed_signal_is_dead(self, bus: SignalBus) -> None:
+        bus.publish_many([Signal(f"{n}", "fact", {"agent": "a"}) for n in range(3)])
+        failing = Failing("0")
+        consumer = _consume(bus, failing, topics=("fact",), order_by="agent", backoff=AT_ONCE, max_deliveries=2)
+        handled: list[int] = []
+        eventually(lambda: handled.append(consumer.drain()) or sum(handled) == 2)
+        assert failing.seen == ["0", "0", "1", "2"]
+        assert [letter.signal.id for letter in bus.dead_letters("g")] == ["0"]
+
     def test_groups_say_how_far_they_are(self, bus: SignalBus) -> None:
         assert bus.groups() == []
         bus.publish_many([*_facts("a", "b", "c", "d"), Signal("beat", "agent.heartbeat", {})])
@@ -274,6 +403,25 @@ class SignalBusContract:
         assert _consume(bus, again, "other").drain() == 0
         assert _consume(bus, again, max_deliveries=1).drain() == 1
         assert again.seen == ["a"]
+
+    def test_dead_letters_are_chosen_by_topic_error_and_time(self, bus: SignalBus) -> None:
+        bus.publish_many([Signal("a", "one", {}), Signal("b", "other.one", {})])
+        _consume(bus, Failing("a", "b"), max_deliveries=1).drain()
+        letters = bus.dead_letters("g")
+        assert [letter.signal.id for letter in chosen(letters, topics=("other.#",))] == ["b"]
+        assert [letter.signal.id for letter in chosen(letters, error="way with a")] == ["a"]
+        assert chosen(letters, since=letters[0].died_at) == letters
+        assert chosen(letters, until=letters[0].died_at) == []
+
+    def test_a_discarded_letter_is_gone(self, bus: SignalBus) -> None:
+        first, second = bus.publish_many(_facts("a", "b"))
+        assert first.entry_id
+        _consume(bus, Failing("a", "b"), max_deliveries=1).drain()
+        assert bus.discard("g", [first.entry_id]) == 1
+        assert bus.discard("g", [first.entry_id]) == 0
+        assert [letter.signal for letter in bus.dead_letters("g")] == [second]
+        assert bus.replay("g", [first.entry_id]) == 0
+        assert bus.discard("unknown group", [first.entry_id]) == 0
 
     def test_an_error_of_any_text_can_be_kept(self, bus: SignalBus) -> None:
         def handler(_: Signal) -> None:
@@ -365,3 +513,97 @@ class SignalBusContract:
         reader.leave()
         other = bus.join("g", "other", takeover_after=0.05)
         eventually(lambda: len(other.take(1).deliveries) == 1)
+
+
+class Effect(Protocol):
+    """An effect in the store of a ledger, for its contract: how often was it made for an id?"""
+
+    def make(self, transaction: Any, signal_id: str) -> None:
+        """Put the effect into the open transaction."""
+        ...
+
+    def count(self, signal_id: str) -> int:
+        """How many times it is there."""
+        ...
+
+
+class LedgerContract:
+    """What `bus.ledgers.Ledger` promises. Each test gets a new, empty ``ledger``, and an ``effect`` in its store."""
+
+    def test_effect_and_record_are_committed_as_one(self, ledger: Ledger, effect: Effect) -> None:
+        for _ in range(2):
+            with ledger.once("g", "a") as transaction:
+                if transaction is not None:
+                    effect.make(transaction, "a")
+        assert effect.count("a") == 1
+        with ledger.once("g", "a") as transaction:
+            assert transaction is None
+
+    def test_groups_and_ids_are_apart(self, ledger: Ledger, effect: Effect) -> None:
+        for group, name in (("g", "a"), ("g", "A"), ("h", "a"), ("g", "a ")):
+            with ledger.once(group, name) as transaction:
+                effect.make(transaction, name)
+        assert (effect.count("a"), effect.count("A"), effect.count("a ")) == (2, 1, 1)
+
+    def test_an_error_leaves_neither_effect_nor_record(self, ledger: Ledger, effect: Effect) -> None:
+        def fail() -> None:
+            with ledger.once("g", "a") as transaction:
+                effect.make(transaction, "a")
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert effect.count("a") == 0
+        with ledger.once("g", "a") as transaction:
+            effect.make(transaction, "a")
+        assert effect.count("a") == 1
+
+    def test_of_many_at_once_one_takes_effect(self, ledger: Ledger, effect: Effect) -> None:
+        begin = threading.Barrier(4)
+
+        def handle() -> None:
+            begin.wait(_DEADLINE)
+            # Those that lose may be told by an error, as a consumer would be: they come again.
+            for _ in range(10):
+                with suppress(Exception), ledger.once("g", "a") as transaction:
+                    if transaction is not None:
+                        effect.make(transaction, "a")
+
+        threads = [threading.Thread(target=handle) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert effect.count("a") == 1
+
+    def test_a_redelivery_after_a_crash_before_the_acknowledgement_is_a_no_op(self, ledger: Ledger, effect: Effect) -> None:
+        bus = InMemorySignalBus()
+        bus.publish("a", "fact", {})
+        # The first consumer dies after its handler is done: nobody acknowledges.
+        (delivery,) = bus.join("g", "dies", takeover_after=0.01).take(1).deliveries
+        with ledger.once("g", delivery.signal.id) as transaction:
+            effect.make(transaction, "a")
+        handled: list[int] = []
+
+        def handler(signal: Signal, transaction: Any) -> None:
+            effect.make(transaction, signal.id)
+
+        heir = SignalConsumer(bus, "g", handler, ledger=ledger, takeover_after=0.01)
+        eventually(lambda: handled.append(heir.drain()) or sum(handled) == 1)
+        assert effect.count("a") == 1
+        assert bus.groups() == [GroupInfo("g", unread=0, pending=0, retrying=0, dead=0)]
+
+    def test_an_async_handler_keeps_to_the_ledger_too(self, ledger: Ledger, effect: Effect) -> None:
+        bus, tries = InMemorySignalBus(), list[str]()
+        bus.publish_many(_facts("a", "b"))
+
+        async def handler(signal: Signal, transaction: Any) -> None:
+            tries.append(signal.id)
+            effect.make(transaction, signal.id)
+            if tries == ["a"]:
+                raise ValueError("not the first time")
+
+        consumer = SignalConsumer(bus, "g", handler, ledger=ledger, backoff=AT_ONCE)
+        handled: list[int] = []
+        eventually(lambda: handled.append(consumer.drain()) or sum(handled) == 2)
+        assert (effect.count("a"), effect.count("b"), sorted(tries)) == (1, 1, ["a", "a", "b"])

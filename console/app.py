@@ -7,11 +7,14 @@ import typer
 
 from console.commands.agents import agents
 from console.commands.brief import brief
+from console.commands.dead_letters import dead
 from console.commands.doctor import doctor
 from console.commands.graph import graph
 from console.commands.init import init
 from console.commands.make import make_workflow
-from console.commands.signals import tail
+from console.commands.runs import runs
+from console.commands.schedules import schedules
+from console.commands.signals import groups, publish, tail
 from console.commands.up import up
 from console.commands.watchdog import sweep
 from console.output import show
@@ -43,8 +46,13 @@ app.command()(init)
 app.command()(agents)
 app.command()(doctor)
 app.command()(graph)
+app.command()(schedules)
 signals.command()(tail)
+signals.command()(publish)
+signals.command()(groups)
+signals.add_typer(dead, name="dead")
 watchdog.command()(sweep)
+app.add_typer(runs, name="runs")
 app.add_typer(signals, name="signals")
 make.command("workflow")(make_workflow)
 app.add_typer(watchdog, name="watchdog")

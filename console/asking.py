@@ -13,6 +13,7 @@ from console.errors import BriefingFailedError
 from console.joining import Joined
 from console.output import say
 from console.progress import progress
+from console.wording import moment
 from console.working import hands
 from mesh.briefing import briefing_id
 from persistence import UnreachableError
@@ -21,6 +22,7 @@ from workflow import WorkflowStatus
 if TYPE_CHECKING:
     from console.progress import Progress
     from workers.client import RunHandle, RunResult
+    from workflow import Failure
 
 __all__ = ["Briefing", "Wish", "edition_of"]
 
@@ -107,6 +109,7 @@ class _Watch:
         self._seen: object = None
         self._moved = self.answered = time.monotonic()
         self._told = False
+        self._retry: dt.datetime | None = None
 
     def look(self) -> None:
         """Look once. The store has just answered."""
@@ -117,7 +120,14 @@ class _Watch:
             return
         if snapshot.status is WorkflowStatus.RUNNING:
             self._shown.at(step)
+        if snapshot.failure is not None and snapshot.failure.retry_at is not None:
+            self._say_retry(snapshot.failure, snapshot.failure.retry_at)
         self._note((snapshot.status, snapshot.execution_attempt, step))
+
+    def _say_retry(self, failure: "Failure", at: dt.datetime) -> None:
+        if at != self._retry:
+            self._retry = at
+            say(f"{failure}; it is tried again at {moment(at, self._mesh.settings.mesh.operator.tzinfo)}")
 
     def _note(self, seen: object) -> None:
         if seen != self._seen:

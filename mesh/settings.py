@@ -20,7 +20,7 @@ from mesh.sources.checks import CHECK_TIMEOUT_SECONDS
 from mesh.sources.text import clean
 from mesh.sources.window import DEFAULT_WINDOW_HOURS
 
-OTHER_TABLES = frozenset({"alerts", "schedule", "server", "watchdog"})
+OTHER_TABLES = frozenset({"alerts", "limits", "schedule", "schedules", "server", "watchdog"})
 """Tables of jarvis.toml that the workers read."""
 
 DEFAULT_ITEMS_PER_SOURCE = 5
@@ -66,6 +66,7 @@ def _resolved(path: Path, info: ValidationInfo) -> Path:
 
 
 Name = Annotated[str, AfterValidator(_shown_name)]
+ZoneName = Annotated[str, AfterValidator(_zone)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 LocalPath = Annotated[Path, AfterValidator(_resolved)]
 
@@ -78,7 +79,7 @@ class OperatorSettings(_Table):
     """`[operator]`: whose briefing it is, and by which clock they live."""
 
     name: str = ""
-    zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    zone: ZoneName = "UTC"
 
     @property
     def tzinfo(self) -> ZoneInfo:

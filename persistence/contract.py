@@ -23,8 +23,9 @@ DEFAULT_LIMIT = 100
 class IndexEntry:
     """What a scheduler may know of a partition without reading it.
 
-    ``due`` is a finite Unix time in seconds, or None when nothing is to happen by itself. ``name``, ``status`` and ``tag``
-    can be searched for and hold no NUL. ``summary`` is small text for people and listings; no payload belongs there.
+    ``due`` is a finite Unix time in seconds, or None when nothing is to happen by itself. ``name``, ``status``, ``tag`` and
+    ``awaits`` (the event that it waits for) can be searched for and hold no NUL. ``summary`` is small text for people and
+    listings; no payload belongs there.
     """
 
     partition: str
@@ -33,10 +34,11 @@ class IndexEntry:
     status: str = ""
     tag: str | None = None
     summary: str = ""
+    awaits: str | None = None
 
     def __post_init__(self) -> None:
-        if "\x00" in f"{self.name}{self.status}{self.tag or ''}":
-            raise ValueError("name, status and tag of an index entry hold no NUL character: remove it")
+        if "\x00" in f"{self.name}{self.status}{self.tag or ''}{self.awaits or ''}":
+            raise ValueError("name, status, tag and awaits of an index entry hold no NUL character: remove it")
         if self.due is not None and not isfinite(self.due):
             raise ValueError(f"the due time {self.due} is not a moment: use None where nothing is due")
 
@@ -45,12 +47,13 @@ class IndexEntry:
         if self.partition != partition:
             raise ValueError(f"the index entry of partition {self.partition!r} cannot be written with partition {partition!r}")
 
-    def matches(self, name: str | None, status: str | None, tag: str | None) -> bool:
+    def matches(self, name: str | None, status: str | None, tag: str | None, awaits: str | None = None) -> bool:
         """Whether the entry has each of the given values; None asks nothing."""
         return (
             (name is None or self.name == name)
             and (status is None or self.status == status)
             and (tag is None or self.tag == tag)
+            and (awaits is None or self.awaits == awaits)
         )
 
 
@@ -130,6 +133,7 @@ class Persistence(Protocol):
         name: str | None = None,
         status: str | None = None,
         tag: str | None = None,
+        awaits: str | None = None,
         limit: int = DEFAULT_LIMIT,
         after: IndexEntry | None = None,
     ) -> list[IndexEntry]:

@@ -94,13 +94,14 @@ class InMemoryPersistence:
         name: str | None = None,
         status: str | None = None,
         tag: str | None = None,
+        awaits: str | None = None,
         limit: int = DEFAULT_LIMIT,
         after: IndexEntry | None = None,
     ) -> list[IndexEntry]:
         """See `Persistence.find`."""
         behind = after.partition.encode() if after else None
         with self._lock:
-            found = [entry for entry in self._index.values() if entry.matches(name, status, tag)]
+            found = [entry for entry in self._index.values() if entry.matches(name, status, tag, awaits)]
         ordered = sorted((entry.partition.encode(), entry) for entry in found)
         return [entry for place, entry in ordered if behind is None or place > behind][:limit]
 

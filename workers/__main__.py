@@ -4,8 +4,12 @@ import signal
 import sys
 from typing import Any
 
+from workers.client import MeshClient
 from workers.composition import Runtime
 from workers.consumers import run_consumers
+from workers.schedules.catalogue import scheduled
+from workers.schedules.looking import ScheduleLook
+from workers.schedules.watching import ScheduleWatch
 from workers.settings import Settings
 from workers.startup import mistakes_explained
 from workers.sweeper import Sweeper
@@ -31,15 +35,26 @@ def main(arguments: list[str]) -> int:
 
 
 def run_sweeper(runtime: Runtime) -> None:
-    """Sweep until SIGTERM or SIGINT."""
-    sweeper = Sweeper(runtime.store, runtime.hints, every=runtime.settings.sweep_every)
+    """Sweep, pass on the history of runs, and look at the schedules, until SIGTERM or SIGINT."""
+    look = ScheduleLook(MeshClient(runtime=runtime), scheduled(runtime.settings))
+    watch = ScheduleWatch(look, every=runtime.settings.sweep_every)
+    pass_on = runtime.relay.run_patiently
+    sweeper = Sweeper(
+        runtime.store,
+        runtime.hints,
+        every=runtime.settings.sweep_every,
+        attend=runtime.subscriptions.attend,
+        then=pass_on,
+    )
 
     def stop(*_: Any) -> None:
         sweeper.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    watch.start()
     sweeper.run()
+    watch.stop()
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ one sends, or does not send again. If it dies in between, the alert repeats.
 """
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from typing import Any, cast
 
 import apprise
 import structlog
@@ -14,6 +16,7 @@ import structlog
 from bus import Signal
 from persistence import Persistence
 from workers.errors import SettingsError
+from workers.history.telling import FAILED_TOPIC, STALLED_TOPIC, SUSPENDED_TOPIC
 
 __all__ = ["AlertDelivery", "DeliveryFailedError", "Send", "alert_text", "check_addresses", "send_with_apprise"]
 
@@ -56,11 +59,35 @@ class AlertDelivery:
 
 def alert_text(signal: Signal) -> tuple[str, str]:
     """Title and body of an alert, for people."""
+    if signal.topic in _RUNS:
+        return _run_text(signal)
     agent, seen = signal.payload.get("agent"), signal.payload.get("last_seen")
     if agent is None:
         return signal.topic, "\n".join(f"{key}: {value}" for key, value in signal.payload.items())
     body = f"It was last seen at {seen}." if seen else "It has never been seen."
     return f"{agent} has stopped", f"{body} Checked at {signal.payload.get('checked_at')}."
+
+
+_RUNS = {
+    FAILED_TOPIC: ("failed", "It is not tried again by itself: `jarvis runs retry {}` takes it up where it failed."),
+    STALLED_TOPIC: ("stands still", "Look into it; `jarvis runs retry {}` has it tried again."),
+    SUSPENDED_TOPIC: ("waits for you", "`jarvis runs show {}` shows the question, and how to answer it."),
+}
+"""What became of a run, and what a person can do, by topic."""
+
+
+def _run_text(signal: Signal) -> tuple[str, str]:
+    what, remedy = _RUNS[signal.topic]
+    told = signal.payload
+    workflow_id = str(told.get("workflow_id"))
+    asked = cast(Mapping[str, Any], told.get("waits_for") or {}).get("message")
+    lines = [
+        str(asked or ""),
+        ": ".join(str(told[key]) for key in ("error", "message") if told.get(key)),
+        f"Step {told['step']}, attempt {told.get('attempt')}, at {told.get('at')}." if told.get("step") else "",
+        remedy.format(shlex.quote(workflow_id)),
+    ]
+    return f"{workflow_id} {what}", "\n".join(line for line in lines if line)
 
 
 def check_addresses(addresses: Sequence[str]) -> None:

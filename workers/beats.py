@@ -4,7 +4,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -24,12 +24,15 @@ def worker_name() -> str:
 
 
 class Heart:
-    """Beats every ``every`` seconds for the given agents, in a thread of its own."""
+    """Beats every ``every`` seconds for the given agents, in a thread of its own; not while it is to be ``silent``."""
 
-    def __init__(self, signals: SignalBus, agents: Iterable[str], *, every: float) -> None:
+    def __init__(
+        self, signals: SignalBus, agents: Iterable[str], *, every: float, silent: Callable[[], bool] = lambda: False
+    ) -> None:
         self._signals = signals
         self._agents = tuple(agents)
         self._every = every
+        self._silent = silent
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
         self._troubled = False
@@ -41,7 +44,8 @@ class Heart:
     def stop(self) -> None:
         """Stop, and wait until the last beat is out."""
         self._stopping.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def beat(self) -> None:
         """Beat once. Each beat is a signal of its own; its time is the server's."""
@@ -51,7 +55,8 @@ class Heart:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                self.beat()
+                if not self._silent():
+                    self.beat()
                 self._troubled = False
             except BusError as trouble:
                 if not self._troubled:

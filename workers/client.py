@@ -1,20 +1,29 @@
-"""`MeshClient`: start runs, look at them and wait for them, from any process. It never executes one."""
+"""`MeshClient`: start runs, look at them, answer them and wait for them, from any process. It never executes one."""
 
 import datetime as dt
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bus import BusError, Signal, SignalConsumer
 from mesh.briefing import briefing_id
 from persistence import IndexEntry
+from workers import registry
 from workers.composition import Runtime
 from workers.definitions import BRIEFING
 from workers.editions import next_edition, reserved_run_id
 from workers.errors import TimedOutError
+from workers.history import PastPage, PastRun, Query
 from workers.settings import Settings
-from workflow import Event, ExecutionRequest, Failure, WorkflowRefusedError, WorkflowRunSnapshot, WorkflowStatus
-from workflow.index import RunSummary, make_due
+from workflow import Event, ExecutionRequest, Failure, Workflow, WorkflowRefusedError, WorkflowRunSnapshot, WorkflowStatus
+from workflow.history import HistoryLine
+from workflow.index import HINT_DELAY, RunSummary, make_due
+
+if TYPE_CHECKING:
+    from workers.aio_client import AsyncMeshClient
+    from workers.schedules.overview import ScheduleView
 
 __all__ = ["MeshClient", "RunHandle", "RunResult"]
 
@@ -58,7 +67,10 @@ class RunHandle:
         return RunSummary.of(entry).step if entry is not None else ""
 
     def wait(self, timeout: float, *, look: Callable[[], None] | None = None) -> RunResult:
-        """Wait until the run is settled. ``look`` is called between two looks at the store. Raises `TimedOutError`."""
+        """Wait until the run is settled: ended, or waiting for something else than its next try or a worker.
+
+        ``look`` is called between two looks at the store. Raises `TimedOutError`.
+        """
         deadline = time.monotonic() + timeout
         while True:
             snapshot = self.snapshot()
@@ -75,8 +87,10 @@ class RunHandle:
             time.sleep(POLL_EVERY)
 
     def _is_settled(self, snapshot: WorkflowRunSnapshot) -> bool:
-        failed_before = snapshot.status is WorkflowStatus.FAILED and snapshot.execution_attempt <= self.since_attempt
-        return snapshot.status in _SETTLED and not failed_before
+        if snapshot.status is WorkflowStatus.FAILED:
+            goes_on = snapshot.failure is not None and snapshot.failure.retry_at is not None
+            return snapshot.execution_attempt > self.since_attempt and not goes_on
+        return snapshot.status in _SETTLED and not snapshot.input_accepted
 
     def _result(self, snapshot: WorkflowRunSnapshot) -> RunResult:
         if snapshot.status is not WorkflowStatus.COMPLETED:
@@ -122,11 +136,11 @@ class MeshClient:
             pass  # somebody else was given this number a moment earlier: the log shows it now
         return handle
 
-    def enqueue_edition(self, date: dt.date, edition: int) -> RunHandle:
+    def enqueue_edition(self, date: dt.date, edition: int, *, tag: str | None = None) -> RunHandle:
         """One edition of a date's briefing: new, under way, or finished and kept. One that failed is tried again."""
         workflow_id = briefing_id(date, edition)
         # A reserved run never replaces one that is there, not even a failed one: that is taken up again instead.
-        handle = self.start(BRIEFING, workflow_id, run_id=reserved_run_id(workflow_id))
+        handle = self.start(BRIEFING, workflow_id, run_id=reserved_run_id(workflow_id), tag=tag)
         snapshot = handle.snapshot()
         if not handle.created and snapshot is not None and snapshot.status is WorkflowStatus.FAILED:
             self.retry(handle.workflow_id, run_id=handle.run_id)
@@ -137,18 +151,138 @@ class MeshClient:
         """The operator's date."""
         return dt.datetime.now(self.runtime.settings.mesh.operator.tzinfo).date()
 
-    def retry(self, workflow_id: str, *, run_id: str) -> bool:
-        """Have a failed run taken up again where it failed. False when this run is not the current one any more."""
-        due = make_due(self.runtime.store, workflow_id, run_id, time.time())
-        if due is None:
+    # --- steering -----------------------------------------------------------------------------------------------------------
+
+    def answer(self, workflow_id: str, payload: Any, *, run_id: str, interrupt_id: int) -> bool:
+        """Answer the question that was shown: that of this run and this interruption, and no other.
+
+        The answer is recorded, and a worker goes on with it. False when this very answer was given before. Raises
+        `WorkflowRefusedError` when the run does not wait for it (any more), or has another answer.
+        """
+        request = ExecutionRequest.resume(
+            {} if payload is None else payload, expected_run_id=run_id, expected_interrupt_id=interrupt_id
+        )
+        return self._deliver(workflow_id, request)
+
+    def approve(self, workflow_id: str, decisions: Any, *, run_id: str, interrupt_id: int) -> bool:
+        """`answer` for a run that waits for approval; ``decisions`` are what its node expects of a person."""
+        request = ExecutionRequest.signal("approval", decisions, expected_run_id=run_id, expected_interrupt_id=interrupt_id)
+        return self._deliver(workflow_id, request)
+
+    def signal(
+        self, workflow_id: str, event: str, payload: Any = None, *, run_id: str | None = None, interrupt_id: int | None = None
+    ) -> bool:
+        """Deliver an event to the run, which must wait for it now. Otherwise as `answer`."""
+        request = ExecutionRequest.signal(event, payload, expected_run_id=run_id, expected_interrupt_id=interrupt_id)
+        return self._deliver(workflow_id, request)
+
+    def cancel(self, workflow_id: str, *, run_id: str | None = None) -> bool:
+        """End a run wherever it stands, also while a worker executes it. False when there is none and none was named."""
+        known = self._known(workflow_id)
+        return self.runtime.engine.cancel(workflow_id, run_id) if known is None else known.cancel(run_id)
+
+    def abandon(self, workflow_id: str, *, run_id: str | None = None) -> bool:
+        """Discard a run that nobody executes. False when there is none and none was named."""
+        return self.runtime.engine.abandon(workflow_id, run_id)
+
+    def retry(self, workflow_id: str, *, run_id: str | None = None) -> bool:
+        """Have a failed or parked run taken up again where it failed, now. False when there is no such run, or it has ended."""
+        named = run_id or self._current(workflow_id)
+        due = None if named is None else make_due(self.runtime.store, workflow_id, named, time.time() + HINT_DELAY)
+        if named is None or due is None:
             return False
-        self.runtime.hints.send(due.name, workflow_id, run_id)
+        self.runtime.hints.send(due.name, workflow_id, named)
         return True
+
+    def _deliver(self, workflow_id: str, request: ExecutionRequest) -> bool:
+        known = self._known(workflow_id)
+        accepted = self.runtime.engine.deliver(workflow_id, request) if known is None else known.deliver(request)
+        entry = self.runtime.store.entry(workflow_id) if accepted else None
+        if entry is not None:  # otherwise the sweeper, or a worker, was as fast as that
+            self.runtime.hints.send(entry.name, workflow_id, RunSummary.of(entry).run_id)
+        return accepted
+
+    def _known(self, workflow_id: str) -> Workflow[Any] | None:
+        """The definition of a run, which knows its codec and how long its end is kept; None where it is not registered."""
+        entry = self.runtime.store.entry(workflow_id)
+        registered = entry is not None and entry.name in registry.names()
+        return self.runtime.definition(entry.name, workflow_id) if entry is not None and registered else None
+
+    def _current(self, workflow_id: str) -> str | None:
+        entry = self.runtime.store.entry(workflow_id)
+        return None if entry is None else RunSummary.of(entry).run_id
+
+    # --- looking ------------------------------------------------------------------------------------------------------------
+
+    def past_runs(
+        self,
+        *,
+        workflow_id: str | None = None,
+        status: str | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        since: dt.datetime | None = None,
+        until: dt.datetime | None = None,
+        text: str | None = None,
+        without: Callable[[PastRun], bool] | None = None,
+        limit: int = 100,
+        after: IndexEntry | None = None,
+    ) -> PastPage:
+        """Runs under way and ended, newest start first, as their history tells it; those that left none are not there.
+
+        ``since`` and ``until`` are moments of the start; ``text`` is looked for in ids, name, tag, step and error. ``after`` is
+        that of the page before.
+        """
+        query = Query(name, status, tag, _seconds(since), _seconds(until), text, without)
+        self._catch_up()
+        if workflow_id is not None:
+            return PastPage([run for run in self.runtime.archive.runs_of(workflow_id) if query.wants(run)][:limit])
+        return self.runtime.archive.find(query, limit=limit, after=after)
+
+    def history(self, workflow_id: str, *, run_id: str | None = None) -> list[HistoryLine]:
+        """What happened to the run, or to the last one of this workflow id, oldest first; also when it has long gone.
+
+        Of a very long one the middle is missing. Empty when there is none, or none that is remembered.
+        """
+        self._catch_up()
+        runs = self.runtime.archive.runs_of(workflow_id)
+        wanted = next((run for run in runs if run_id is None or run.run_id == run_id), None)
+        return [] if wanted is None else self.runtime.archive.lines(wanted)
+
+    def remembers(self, workflow_id: str, run_id: str) -> bool:
+        """Whether the history tells of this run."""
+        return self.runtime.archive.holds(workflow_id, run_id)
+
+    def _catch_up(self) -> None:
+        """The sweeper passes the history on; so that nobody waits for it, or misses it, whoever looks does it too."""
+        with suppress(BusError):
+            self.runtime.relay.pass_on()
+
+    def subscribe(self, group: str, topics: Sequence[str], handler: Callable[[Signal], Any], **options: Any) -> SignalConsumer:
+        """A member of a group of the bus, for an application: ``run()`` it until ``stop()``. Options as of `SignalConsumer`."""
+        return SignalConsumer(self.runtime.signals, group, handler, topics=topics, **options)
 
     def runs(self, *, status: WorkflowStatus | None = None, name: str | None = None, limit: int = 100) -> list[IndexEntry]:
         """The runs that the store holds, in the order of their workflow ids."""
         return self.runtime.store.find(name=name, status=status.value if status else None, limit=limit)
 
+    def schedules(self) -> "list[ScheduleView]":
+        """Each schedule of the settings: its rule, how its last slot went, and when the next one is."""
+        from workers.schedules.overview import overview
+
+        return overview(self.runtime, dt.datetime.now(dt.UTC))
+
+    @property
+    def aio(self) -> "AsyncMeshClient":
+        """The same calls for asyncio."""
+        from workers.aio_client import AsyncMeshClient
+
+        return AsyncMeshClient(self)
+
     def close(self) -> None:
         """Let go of connections."""
         self.runtime.close()
+
+
+def _seconds(moment: dt.datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()

@@ -1,4 +1,4 @@
-"""The standing consumers of the bus: heartbeats are recorded, alerts are delivered."""
+"""The standing consumers of the bus: heartbeats are recorded, alerts delivered, signals given to runs that wait for them."""
 
 import signal as signals
 import threading
@@ -11,10 +11,19 @@ from workers.alerts import AlertDelivery, check_addresses, send_with_apprise
 from workers.beats import BEAT_TOPIC, record_beat
 from workers.composition import Runtime
 
-__all__ = ["ALERT_GROUP", "HEARTBEAT_GROUP", "alert_consumer", "heartbeat_consumer", "run_consumers"]
+__all__ = [
+    "ALERT_GROUP",
+    "HEARTBEAT_GROUP",
+    "SUBSCRIPTION_GROUP",
+    "alert_consumer",
+    "heartbeat_consumer",
+    "run_consumers",
+    "subscription_consumer",
+]
 
 HEARTBEAT_GROUP = "heartbeats"
 ALERT_GROUP = "alerts"
+SUBSCRIPTION_GROUP = "subscriptions"
 
 
 def heartbeat_consumer(runtime: Runtime) -> SignalConsumer:
@@ -31,6 +40,11 @@ def alert_consumer(runtime: Runtime) -> SignalConsumer:
     return _consumer(runtime, ALERT_GROUP, deliver, alerts.topics)
 
 
+def subscription_consumer(runtime: Runtime) -> SignalConsumer:
+    """Gives signals to the runs that wait for them."""
+    return _consumer(runtime, SUBSCRIPTION_GROUP, runtime.subscriptions.hear, ("#",))
+
+
 def _consumer(runtime: Runtime, group: str, handler: Callable[[Signal], None], topics: Sequence[str]) -> SignalConsumer:
     takeover_after = runtime.settings.takeover_after
     return SignalConsumer(runtime.signals, group, handler, topics=topics, takeover_after=takeover_after)
@@ -38,7 +52,7 @@ def _consumer(runtime: Runtime, group: str, handler: Callable[[Signal], None], t
 
 def run_consumers(runtime: Runtime) -> None:
     """Run all consumers until SIGTERM or SIGINT, then let each finish what it has in hand."""
-    consumers = [heartbeat_consumer(runtime), alert_consumer(runtime)]
+    consumers = [heartbeat_consumer(runtime), alert_consumer(runtime), subscription_consumer(runtime)]
 
     def stop(*_: Any) -> None:
         for consumer in consumers:

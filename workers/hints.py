@@ -1,12 +1,15 @@
 """Messages to workers are hints: "this run can be continued". The store remembers; a hint that is lost is sent again."""
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
 
 import structlog
 from celery import Celery
 from kombu.exceptions import OperationalError
 
-__all__ = ["PUBLISH_POLICY", "SEGMENTS", "SWEEPS", "CeleryHints", "Hints"]
+from workers.brokers import CONFIRM_SECONDS
+
+__all__ = ["PUBLISH_POLICY", "SEGMENTS", "SWEEPS", "CeleryHints", "Hints", "broker_name", "publish"]
 
 SEGMENTS = "segments"
 """The queue of segments of workflows."""
@@ -36,12 +39,35 @@ class CeleryHints:
     def send(self, name: str, workflow_id: str, run_id: str) -> bool:
         """See `Hints.send`."""
         try:
-            self._app.send_task(
-                RUN_SEGMENT, args=[name, workflow_id, run_id], queue=SEGMENTS, retry=True, retry_policy=PUBLISH_POLICY
-            )
+            publish(self._app, RUN_SEGMENT, SEGMENTS, [name, workflow_id, run_id])
         except (OperationalError, OSError) as trouble:
             _log.warning(
-                "the broker did not take a hint; the sweeper sends it again", workflow_id=workflow_id, trouble=str(trouble)
+                "the broker did not take a hint; the sweeper sends it again",
+                workflow_id=workflow_id,
+                broker=broker_name(self._app),
+                trouble=str(trouble),
             )
             return False
         return True
+
+
+def publish(app: Celery, task: str, queue: str, args: Sequence[Any]) -> None:
+    """Put a message on a queue. Blocks for a bounded time (docs/explanation/celery.md says how long).
+
+    Raises `kombu.exceptions.OperationalError` or OSError when the broker does not take it.
+    """
+    cast(Any, app).send_task(
+        task,
+        args=list(args),
+        queue=queue,
+        retry=True,
+        retry_policy=PUBLISH_POLICY,
+        timeout=CONFIRM_SECONDS,
+        confirm_timeout=CONFIRM_SECONDS,
+        ignore_result=True,
+    )
+
+
+def broker_name(app: Celery) -> str:
+    """The broker's address, for people: without its password."""
+    return str(cast(Any, app.connection_for_write()).as_uri())

@@ -23,6 +23,8 @@ __all__ = ["call_worker", "mesh_environment", "mesh_processes", "worker_process"
 
 CONCURRENCY = 4
 """Segments that the worker of a small mesh executes at the same time. They mostly wait for others."""
+LEAVING = 5
+"""Seconds beyond its grace that a worker has for giving back what it holds, before it is ended by force."""
 
 
 def mesh_processes(settings: Settings, home: Path) -> list[ProcessSpec]:
@@ -48,9 +50,8 @@ def call_worker(settings: Settings, home: Path) -> ProcessSpec:
 def worker_process(settings: Settings, home: Path) -> ProcessSpec:
     """One Celery worker for both queues."""
     pool = ["--pool", "threads", "--concurrency", str(CONCURRENCY), "--queues", f"{SEGMENTS},{SWEEPS}"]
-    # Nobody listens to these three; each costs messages, and the last one ends a worker whose server was away.
-    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return _process("worker", [*_celery(home), "worker", *pool, *quiet, "--loglevel", "INFO"], settings, home)
+    spec = _process("worker", [*_celery(home), "worker", *pool, "--loglevel", "INFO"], settings, home)
+    return replace(spec, grace=settings.shutdown_grace + LEAVING)
 
 
 def mesh_environment(settings: Settings, home: Path) -> dict[str, str]:

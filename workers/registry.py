@@ -7,17 +7,27 @@ from typing import Any, Final
 from workers.errors import SettingsError, UnknownWorkflowError
 from workflow import Workflow
 
-__all__ = ["Factory", "definition", "load_modules", "names", "register"]
+__all__ = ["Factory", "definition", "load_modules", "names", "register", "roles_of"]
 
 Factory = Callable[[str], Workflow[Any]]
 """Rebuilds a definition from a workflow id alone; inputs live in the run's start event."""
 
 _FACTORIES: Final[dict[str, Factory]] = {}
+_ROLES: Final[dict[str, tuple[str, ...]]] = {}
 
 
-def register(name: str, factory: Factory) -> None:
-    """Make a workflow known to workers. A later registration under the same name replaces the earlier one."""
+def register(name: str, factory: Factory, *, roles: Iterable[str] = ()) -> None:
+    """Make a workflow known to workers. A later registration under the same name replaces the earlier one.
+
+    ``roles`` are the agents' roles that its segments use: what limits a role (``[limits]``) limits them.
+    """
     _FACTORIES[name] = factory
+    _ROLES[name] = tuple(roles)
+
+
+def roles_of(name: str) -> tuple[str, ...]:
+    """The roles that the segments of a workflow use."""
+    return _ROLES.get(name, ())
 
 
 def definition(name: str, workflow_id: str) -> Workflow[Any]:

@@ -1,26 +1,57 @@
 """Executing a segment on behalf of a hint. A hint that comes twice, or late, is refused cheaply: that is normal."""
 
+import random
+import time
+
 import structlog
 
 from persistence import UnreachableError
 from workers.composition import Runtime
-from workflow import ExecutionRequest, WorkflowRefusedError
+from workers.errors import WorkersError
+from workflow import ExecutionRequest, RunStalledError, WorkflowRefusedError
+from workflow.index import make_due
 
 __all__ = ["run_segment"]
+
+LONGEST_WAIT = 3
+"""Seconds after which a segment without a slot asks again at the latest: a slot may be given back at any moment."""
 
 _log = structlog.get_logger(__name__)
 
 
 def run_segment(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> None:
-    """Continue a run, fenced by its run id, to its next settlement. Never raises for what the run did."""
+    """Continue a run, fenced by its run id, to its next settlement, once there is a slot for it.
+
+    Never raises for what the run did.
+    """
     with structlog.contextvars.bound_contextvars(workflow_id=workflow_id, run_id=run_id):
         try:
-            state = runtime.definition(name, workflow_id).run(ExecutionRequest.resume(expected_run_id=run_id))
-        except WorkflowRefusedError as refusal:
-            _log.debug("hint refused", reason=refusal.reason.value)
-        except UnreachableError as trouble:
-            _log.warning("the store did not answer; the run is taken up again when its lease has ended", trouble=str(trouble))
-        except Exception as failure:  # noqa: BLE001 - whatever a node raises is recorded with its run
-            _log.exception("run failed", error=str(failure))
-        else:
-            _log.info("segment settled", status=state.execution.status.value, attempt=state.execution.attempt)
+            with runtime.gate.slot(name, f"{workflow_id}/{run_id}") as wait:
+                if wait is None:
+                    _execute(runtime, name, workflow_id, run_id)
+                else:
+                    _ask_again(runtime, workflow_id, run_id, wait)
+        except (UnreachableError, WorkersError) as trouble:
+            _log.warning("no segment was run; the sweeper sends the hint again", trouble=str(trouble))
+
+
+def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> None:
+    try:
+        state = runtime.definition(name, workflow_id).run(ExecutionRequest.resume(expected_run_id=run_id))
+    except WorkflowRefusedError as refusal:
+        _log.debug("hint refused", reason=refusal.reason.value)
+    except RunStalledError as stalled:
+        _log.error("run parked", reason=str(stalled))
+    except UnreachableError as trouble:
+        _log.warning("the store did not answer; the run is taken up again when its lease has ended", trouble=str(trouble))
+    except Exception as failure:  # noqa: BLE001 - whatever a node raises is recorded with its run
+        _log.exception("run failed", error=str(failure))
+    else:
+        _log.info("segment settled", status=state.execution.status.value, attempt=state.execution.attempt)
+
+
+def _ask_again(runtime: Runtime, workflow_id: str, run_id: str, wait: float) -> None:
+    """Leave a run without a slot to the sweeper, a moment later: messages that go round in circles would crowd the queue."""
+    moment = min(wait, LONGEST_WAIT) * random.uniform(0.5, 1.0)  # noqa: S311 - not a secret
+    make_due(runtime.store, workflow_id, run_id, time.time() + moment)
+    _log.debug("no slot is free", again_in=round(moment, 3))

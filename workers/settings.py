@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, TypeAdapter, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from mesh.settings import MeshConfig, config_error, parse_config, read_tables
 from workers.errors import SettingsError
+from workers.schedules.schedule import AT_MOST, AfterDowntime
+from workers.schedules.tables import AtMost, OwnSchedules, TimeOfDay
 
-__all__ = ["AlertSettings", "ScheduleSettings", "Settings", "WatchdogSettings", "example_config"]
+__all__ = ["AlertSettings", "LimitSettings", "ScheduleSettings", "Settings", "WatchdogSettings", "example_config"]
 
 CONFIG_NAME = "jarvis.toml"
 DEFAULT_MODULES = ("workers.definitions",)
@@ -34,16 +36,11 @@ class _Table(BaseModel):
 class ScheduleSettings(_Table):
     """``[schedule]``: when the briefing is written, by the operator's clock, and how often the watchdog sweeps (seconds)."""
 
-    briefing: dt.time = dt.time(7, 0)
-
-    @field_validator("briefing", mode="before")
-    @classmethod
-    def _is_a_time_of_day(cls, value: Any) -> Any:
-        """A number would be taken for seconds after midnight."""
-        if isinstance(value, int | float):
-            raise ValueError('must be a time of day, such as "07:00"')
-        return value
-
+    briefing: TimeOfDay = dt.time(7, 0)
+    after_downtime: AfterDowntime = AfterDowntime.LATEST
+    """What becomes of briefings that passed while nothing ran."""
+    at_most: AtMost = AT_MOST
+    """Missed briefings that are made up for at most, where all are wanted."""
     watchdog_every: int = Field(default=60, ge=5)
 
 
@@ -54,11 +51,18 @@ class WatchdogSettings(_Table):
     stale_after_seconds: float = Field(default=300, gt=0)
 
 
+class LimitSettings(_Table):
+    """``[limits]``: how many segments may run at once over all workers, that are of a workflow, or that use a role."""
+
+    workflows: Mapping[str, PositiveInt] = {}
+    roles: Mapping[str, PositiveInt] = {}
+
+
 class AlertSettings(_Table):
     """``[alerts]``: where alerts go, as Apprise addresses, and which topics are alerts."""
 
     urls: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ("agent.heartbeat.stale",)
+    topics: tuple[str, ...] = ("agent.heartbeat.stale", "workflow.failed", "workflow.stalled")
 
 
 class ServerSettings(_Table):
@@ -84,17 +88,29 @@ class Settings(BaseSettings):
     """Modules to import: they register the workflows that workers know."""
     lease_timeout: float = Field(default=60, ge=1)
     """Seconds; for definitions that declare none."""
+    max_takeovers: int = Field(default=5, ge=1)
+    """Workers that may be lost with a run, without a step between, before it stands still; for definitions that say nothing."""
+    history_keep_for: float = Field(default=90 * 24 * 3600, gt=0)
+    """Seconds for which a run is remembered after the last thing that happened to it."""
+    history_max_runs: int = Field(default=100_000, ge=1)
+    """Runs that are remembered, about."""
     sweep_every: float = Field(default=1, gt=0)
     """Seconds between looks at what is due."""
     heartbeat_every: float = Field(default=15, gt=0)
     """Seconds between beats."""
+    probe_every: float = Field(default=10, gt=0)
+    """Seconds between a worker's looks at whether it really takes messages."""
+    shutdown_grace: float = Field(default=10, ge=0)
+    """Seconds in which a worker that is told to go may finish what it has in hand, before it gives it back."""
     takeover_after: float = Field(default=60, gt=0)
     """Seconds after which what a consumer took and left alone goes to another one; a delivery must take less."""
     log_format: str = Field(default="auto", pattern="^(auto|console|json)$")
 
     schedule: ScheduleSettings = ScheduleSettings()
+    schedules: OwnSchedules = ()
     watchdog: WatchdogSettings = WatchdogSettings()
     alerts: AlertSettings = AlertSettings()
+    limits: LimitSettings = LimitSettings()
     mesh: MeshConfig = MeshConfig()
 
     @field_validator("roles", "modules", mode="before")
@@ -139,13 +155,16 @@ class Settings(BaseSettings):
 
 
 def broker_beside(store_url: str) -> str:
-    """The broker URL that goes with a store URL: the same server, its next database."""
+    """The broker URL that goes with a store URL: the same server, its next database. Raises `SettingsError` for a cluster."""
     parts = urlsplit(store_url)
+    if parts.scheme.endswith("+cluster"):
+        raise SettingsError("the store is a cluster, which has one database and cannot carry messages: set JARVIS_BROKER_URL")
     if parts.scheme == "unix":
         return f"redis+socket://{parts.path}?virtual_host={_database(parts.query) + 1}"
     path = parts.path.strip("/")
+    service, _, path = path.partition("/") if parts.scheme.endswith("+sentinel") else ("", "", path)
     database = int(path) if path.isdigit() else 0
-    return urlunsplit(parts._replace(path=f"/{database + 1}"))
+    return urlunsplit(parts._replace(path=f"{'/' + service if service else ''}/{database + 1}"))
 
 
 def example_config() -> Path:
@@ -180,14 +199,22 @@ class _File(PydanticBaseSettingsSource):
             "config": self._path,
             "mesh": parse_config(tables, self._path),
             "schedule": self._table(ScheduleSettings, "schedule", tables),
+            "schedules": self._tables(OwnSchedules, "schedules", tables),
             "watchdog": self._table(WatchdogSettings, "watchdog", tables),
             "alerts": self._table(AlertSettings, "alerts", tables),
+            "limits": self._table(LimitSettings, "limits", tables),
             **server.model_dump(exclude_none=True),
         }
 
     def _table(self, model: type[BaseModel], name: str, tables: Mapping[str, Any]) -> BaseModel:
         try:
             return model.model_validate(tables.get(name, {}))
+        except ValidationError as error:
+            raise config_error(self._path / name, error) from error
+
+    def _tables(self, kind: Any, name: str, tables: Mapping[str, Any]) -> Any:
+        try:
+            return TypeAdapter(kind).validate_python(tables.get(name, ()))
         except ValidationError as error:
             raise config_error(self._path / name, error) from error
 

@@ -1,7 +1,8 @@
 """The sweeper: takes what is due from the index and sends hints. The index remembers, not the broker.
 
-Due are a start whose hint never arrived, a lease that ended, a timer, a retry, and a kept result whose time is over. Any number
-of sweepers may run: each moves an entry by a fenced write before it sends the hint, so one of them wins.
+Due are a start whose hint never arrived, a lease that ended, a timer, a retry, a wait whose signal may have come before it, and
+a kept result whose time is over. Any number of sweepers may run: each moves an entry by a fenced write before it sends the
+hint, so one of them wins.
 """
 
 import threading
@@ -25,13 +26,27 @@ _log = structlog.get_logger(__name__)
 
 
 class Sweeper:
-    """Looks every ``every`` seconds. ``now`` gives Unix seconds."""
+    """Looks every ``every`` seconds, and does ``then`` after each look. ``now`` gives Unix seconds.
 
-    def __init__(self, store: Persistence, hints: Hints, *, every: float, now: Callable[[], float] = time.time) -> None:
+    ``attend`` sees to runs that wait for a signal, and returns False for what it leaves to a hint.
+    """
+
+    def __init__(
+        self,
+        store: Persistence,
+        hints: Hints,
+        *,
+        every: float,
+        now: Callable[[], float] = time.time,
+        attend: Callable[[IndexEntry, float], bool] | None = None,
+        then: Callable[[], object] = lambda: None,
+    ) -> None:
         self._store = store
         self._hints = hints
         self._every = every
         self._now = now
+        self._attend = attend
+        self._then = then
         self._stopping = threading.Event()
         self._troubled = False
         self._damaged: set[str] = set()
@@ -40,6 +55,7 @@ class Sweeper:
         """Sweep until `stop`. Trouble with the store is said once and waited out."""
         while not self._stopping.is_set():
             self._sweep_patiently()
+            self._then()
             self._stopping.wait(self._every)
 
     def stop(self) -> None:
@@ -76,6 +92,8 @@ class Sweeper:
     def _see_to(self, entry: IndexEntry) -> bool:
         if entry.status in _ENDED:
             return self._forget(entry)
+        if self._attend is not None and self._attend(entry, self._now()):
+            return True
         moved = postpone(self._store, entry.partition, self._now())
         if moved is None:
             return False  # another sweeper, or the run itself, was faster

@@ -3,6 +3,8 @@
 import datetime as dt
 from zoneinfo import ZoneInfo
 
+from workers.schedules import WallTimes
+
 __all__ = ["next_briefing"]
 
 
@@ -11,7 +13,7 @@ def next_briefing(at: dt.time, zone: ZoneInfo, now: dt.datetime) -> dt.datetime:
 
     On the day on which clocks are put forward, a time that is left out is that much later.
     """
-    today = now.astimezone(zone).date()
-    days = (dt.datetime.combine(today + dt.timedelta(days=ahead), at, zone) for ahead in (0, 1, 2))
-    moments = [day.astimezone(dt.UTC).astimezone(zone) for day in days]
-    return next(moment for moment in moments if moment > now)
+    slot = WallTimes.daily(at).next(now, zone)
+    if slot is None:
+        raise ValueError(f"there is no day after {now}")  # every day has its time
+    return slot.at.astimezone(zone)

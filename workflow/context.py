@@ -261,7 +261,9 @@ def _wait(request: InterruptRequest, caller: str, condition: bool = True) -> Ans
 
 def _placed(request: InterruptRequest, step: StepContext) -> InterruptRequest:
     """The request with the place on the bus behind which it listens, as an opaque position."""
-    if not isinstance(request, WaitForEventRequest) or request.since not in (None, START_OF_RUN):
+    if not isinstance(request, WaitForEventRequest) or not request.comes_over_the_bus:
+        return request
+    if request.since not in (None, START_OF_RUN):
         return request
     return request.model_copy(update={"since": step.position if request.since is None else step.store.ignition.position})
 

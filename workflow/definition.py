@@ -193,6 +193,18 @@ class Workflow(Generic[StateT]):
         """Whether the definition says itself where its resources come from."""
         return self._resources is not None or type(self).resources is not Workflow.resources
 
+    @property
+    def has_serializer(self) -> bool:
+        """Whether the definition says itself how its values are written."""
+        return self._serializer is not None
+
+    @property
+    def streams(self) -> bool:
+        """Whether the definition says how live items become frames, and leaves open where these are pushed."""
+        adapted = self._stream_adapter is not None or type(self).stream_adapter is not Workflow.stream_adapter
+        pushed = self._channel is not None or type(self).channel is not Workflow.channel
+        return adapted and not pushed
+
     # --- changed copies -----------------------------------------------------------------------------------------------------
 
     def reconfigure(self, **changes: Any) -> Self:

@@ -25,11 +25,13 @@ def expire_lease(
     run_id: str,
     attempt: int,
     *,
+    given_back: bool = False,
     serializer: Serializer | None = None,
     clock: Clock | None = None,
 ) -> bool:
     """End the lease of this attempt now. False when the attempt is over, holds no live lease, or ends at this moment.
 
+    With ``given_back`` the takeover that follows does not count towards ``max_takeovers``: nobody was lost with the run.
     Raises `persistence.PersistenceError` when the store fails; then the lease ends by itself.
     """
     store = RunStore(persistence, serializer or JsonSerializer(), check_workflow_id(workflow_id), clock or SystemClock())
@@ -39,7 +41,8 @@ def expire_lease(
     entry = persistence.entry(workflow_id)
     if entry is not None:
         store.step = RunSummary.of(entry).step
-    return store.replace(replace(control, writer=new_writer(), commit=0, lease_expires_at=now))
+    trials = control.trials.without_next_takeover() if given_back else control.trials
+    return store.replace(replace(control, writer=new_writer(), commit=0, lease_expires_at=now, trials=trials))
 
 
 def _held(control: Control, run_id: str, attempt: int, now: int) -> bool:

@@ -60,7 +60,14 @@ def entry_of(
         status=control.status.value,
         tag=tag,
         summary=RunSummary(control.run_id, control.attempt, step).to_text(),
+        awaits=_awaited(control),
     )
+
+
+def _awaited(control: Control) -> str | None:
+    """The event that a suspended run waits for."""
+    suspended = control.status is WorkflowStatus.SUSPENDED and control.awaits_input
+    return control.interrupt.request.awaited_event if suspended and control.interrupt is not None else None
 
 
 def _due(control: Control, now: float, wake: float | None) -> float | None:
@@ -70,8 +77,10 @@ def _due(control: Control, now: float, wake: float | None) -> float | None:
         case WorkflowStatus.RUNNING:
             return control.lease_expires_at
         case WorkflowStatus.SUSPENDED if control.awaits_input and control.interrupt is not None:
-            deadline = control.interrupt.request.deadline
-            return None if deadline is None else deadline.timestamp()
+            request = control.interrupt.request
+            if request.listens_since is not None:
+                return now  # what it waits for may be on the bus already: somebody must look
+            return None if request.deadline is None else request.deadline.timestamp()
         case WorkflowStatus.SUSPENDED:
             return now + HINT_DELAY  # its answer is there: whoever left it has sent a hint as well
         case WorkflowStatus.COMPLETED | WorkflowStatus.FAILED:

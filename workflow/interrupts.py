@@ -8,7 +8,7 @@ import datetime as dt
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, PrivateAttr
 
@@ -84,6 +84,11 @@ class InterruptRequest(BaseModel, ABC):
         """The name of the event that ends the wait; None when no event does."""
         return None
 
+    @property
+    def listens_since(self) -> str | None:
+        """The position on the bus behind which a signal ends the wait; None when none does."""
+        return None
+
     @abstractmethod
     def coordinates(self) -> dict[str, Any]:
         """The fields by which a platform recognises what ends the wait, as JSON values."""
@@ -114,6 +119,9 @@ class WaitForEventRequest(InterruptRequest):
     called, unless told otherwise. ``match`` names payload keys and the values that they must have.
     """
 
+    comes_over_the_bus: ClassVar[bool] = True
+    """Whether a signal of this name on the bus ends the wait, too."""
+
     event_name: str
     expires_at: AwareDatetime | None = None
     since: str | None = None
@@ -143,6 +151,15 @@ class WaitForEventRequest(InterruptRequest):
     def awaited_event(self) -> str:
         """See `InterruptRequest.awaited_event`."""
         return self.event_name
+
+    @property
+    def listens_since(self) -> str | None:
+        """See `InterruptRequest.listens_since`."""
+        return self.since if self.comes_over_the_bus else None
+
+    def ended_by(self, payload: Mapping[str, Any]) -> bool:
+        """Whether a signal with this payload is the one that is waited for."""
+        return all(key in payload and payload[key] == value for key, value in (self.match or {}).items())
 
     def coordinates(self) -> dict[str, Any]:
         """See `InterruptRequest.coordinates`."""
@@ -202,6 +219,8 @@ register_type(Action)
 
 class ApprovalRequest(WaitForEventRequest):
     """Ask a person to approve ``actions``. The answer is the event ``approval``; its shape is a matter of node and caller."""
+
+    comes_over_the_bus: ClassVar[bool] = False
 
     message: str
     actions: tuple[Action, ...] = ()

@@ -29,6 +29,10 @@ class Trials:
         """After one more worker that was gone without a word."""
         return replace(self, takeovers=self.takeovers + 1)
 
+    def without_next_takeover(self) -> Self:
+        """After a lease was given back: the takeover that follows is no loss."""
+        return replace(self, takeovers=self.takeovers - 1)
+
     def to_record(self) -> list[int | None]:
         """The stored shape."""
         return [self.failures, self.takeovers, self.since]

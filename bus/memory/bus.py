@@ -8,9 +8,9 @@ from typing import Any
 from bus.contract import BEGINNING, EVERY_TOPIC, READ_LIMIT, DeadLetter, GroupInfo, Page, Signal
 from bus.memory.reader import MemoryReader
 from bus.memory.stream import MemoryGroup, MemoryStream
-from bus.payload import check_name, draft
-from bus.places import EntryId, Position, parse_entry
-from bus.publishing import outcome
+from bus.payload import Draft, check_name, draft
+from bus.places import EntryId, Position, parse_entry, start_text
+from bus.publishing import Written, lateness, outcome
 from bus.reading import Entry, read_page
 from bus.streams import STREAMS, Stream, streams_for
 from bus.topics import check_patterns
@@ -38,7 +38,7 @@ class InMemorySignalBus:
         """See `bus.contract.SignalBus.publish_many`."""
         drafts = [draft(signal) for signal in signals]
         with self._changed:
-            written = [self._streams[one.stream.name].add(one, self._now()) for one in drafts]
+            written = [self._add(one) for one in drafts]
             self._changed.notify_all()
         return [outcome(one, entry, strict=strict) for one, entry in zip(drafts, written, strict=True)]
 
@@ -53,7 +53,13 @@ class InMemorySignalBus:
             return str(Position({name: stream.last for name, stream in self._streams.items()}))
 
     def join(
-        self, group: str, consumer: str, *, topics: Sequence[str] = EVERY_TOPIC, start: str = BEGINNING, takeover_after: float
+        self,
+        group: str,
+        consumer: str,
+        *,
+        topics: Sequence[str] = EVERY_TOPIC,
+        start: str | datetime = BEGINNING,
+        takeover_after: float,
     ) -> MemoryReader:
         """See `bus.contract.SignalBus.join`."""
         return MemoryReader(
@@ -62,7 +68,7 @@ class InMemorySignalBus:
             self._now,
             group=check_name("the name of a group", group),
             consumer=check_name("the name of a consumer", consumer),
-            start=start,
+            start=start_text(start),
             takeover_after=takeover_after,
         )
 
@@ -86,6 +92,19 @@ class InMemorySignalBus:
             self._changed.notify_all()
         return sum(replayed)
 
+    def discard(self, group: str, entry_ids: Sequence[str]) -> int:
+        """See `bus.contract.SignalBus.discard`."""
+        wanted = {parse_entry(text) for text in entry_ids}
+        with self._changed:
+            return sum(_discard(stream, held, wanted) for stream, held in self._places(group))
+
+    def _add(self, one: Draft) -> Written:
+        written, late = self._streams[one.stream.name].add(one, self._now())
+        for group, dropped in late.items():
+            warning = draft(lateness(one.stream, group, self._now(), dropped=dropped))
+            self._streams[warning.stream.name].add(warning, self._now())
+        return written
+
     def _scan(self, stream: Stream, after: EntryId) -> Iterator[Entry]:
         held = self._streams[stream.name]
         return ((entry, stream.name, held.signal(entry)) for entry in held.after(after))
@@ -95,12 +114,19 @@ class InMemorySignalBus:
 
     def _info(self, name: str) -> GroupInfo:
         places = self._places(name)
+        unread = [entry for stream, group in places for entry in stream.after(group.reached)]
+        pending = [entry for _, group in places for entry in group.pending]
+        taken = {consumer: at for _, group in places for consumer, at in group.consumers.items()}
         return GroupInfo(
             name,
-            unread=sum(1 for stream, group in places for _ in stream.after(group.reached)),
-            pending=sum(len(group.pending) for _, group in places),
+            unread=len(unread),
+            pending=len(pending),
             retrying=sum(len(group.retries) for _, group in places),
             dead=sum(len(group.dead) for _, group in places),
+            oldest_unread=min(unread).time if unread else None,
+            oldest_pending=min(pending).time if pending else None,
+            consumers=len(taken),
+            idle=(self._now() - max(taken.values())).total_seconds() if taken else None,
         )
 
     def _replay(self, stream: MemoryStream, group: MemoryGroup, wanted: set[tuple[str, EntryId]]) -> int:
@@ -109,3 +135,10 @@ class InMemorySignalBus:
             del group.dead[entry]
             group.retries[entry] = (self._now(), 0)
         return len(chosen)
+
+
+def _discard(stream: MemoryStream, group: MemoryGroup, wanted: set[tuple[str, EntryId]]) -> int:
+    chosen = [entry for entry in group.dead if (stream.bounds.name, entry) in wanted]
+    for entry in chosen:
+        del group.dead[entry]
+    return len(chosen)

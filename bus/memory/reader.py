@@ -43,6 +43,7 @@ class MemoryReader:
     def take(self, limit: int) -> Taken:
         """See `bus.contract.GroupReader.take`."""
         with self._changed:
+            self._sign_in()
             deliveries: list[Delivery] = []
             lost = 0
             for stream, group, entry, attempt in [*self._fresh(limit), *self._left_alone()]:
@@ -71,11 +72,11 @@ class MemoryReader:
         with self._changed:
             self._put_off(delivery, delivery.attempt, delay)
 
-    def give_back(self, deliveries: Sequence[Delivery]) -> None:
+    def give_back(self, deliveries: Sequence[Delivery], delay: float = 0.0) -> None:
         """See `bus.contract.GroupReader.give_back`."""
         with self._changed:
             for delivery in deliveries:
-                self._put_off(delivery, delivery.attempt - 1, 0)
+                self._put_off(delivery, delivery.attempt - 1, delay)
 
     def bury(self, delivery: Delivery, error: str) -> None:
         """See `bus.contract.GroupReader.bury`."""
@@ -87,7 +88,22 @@ class MemoryReader:
                 group.add_dead(entry, DeadLetter(signal, error, delivery.attempt, self._now()))
 
     def leave(self) -> None:
-        """See `bus.contract.GroupReader.leave`: in memory nothing is kept of a consumer."""
+        """See `bus.contract.GroupReader.leave`."""
+        with self._changed:
+            for stream in self._streams.values():
+                group = self._group_in(stream)
+                if all(held.consumer != self._consumer for held in group.pending.values()):
+                    group.consumers.pop(self._consumer, None)
+
+    def _sign_in(self) -> None:
+        """Note that this consumer is there, and forget those that died and hold nothing any more."""
+        now = self._now()
+        for stream in self._streams.values():
+            group = self._group_in(stream)
+            busy = {self._consumer, *(held.consumer for held in group.pending.values())}
+            group.consumers[self._consumer] = now
+            for name in [name for name, at in group.consumers.items() if now - at > self._takeover_after and name not in busy]:
+                del group.consumers[name]
 
     def _group_in(self, stream: MemoryStream) -> MemoryGroup:
         return stream.groups.setdefault(self._group, MemoryGroup(self._starting_place(stream)))

@@ -35,6 +35,12 @@ class MemoryGroup:
     pending: dict[EntryId, Pending] = field(default_factory=dict[EntryId, Pending])
     retries: dict[EntryId, tuple[datetime, int]] = field(default_factory=dict[EntryId, tuple[datetime, int]])
     dead: dict[EntryId, DeadLetter] = field(default_factory=dict[EntryId, DeadLetter])
+    consumers: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    """When each consumer that has not left last took."""
+
+    def needs(self, entry: EntryId) -> bool:
+        """Whether the group has yet to handle an entry."""
+        return self.reached < entry or entry in self.pending or entry in self.retries
 
     def add_dead(self, entry: EntryId, letter: DeadLetter) -> None:
         """Keep a dead letter; the oldest goes when there are too many."""
@@ -54,9 +60,13 @@ class MemoryStream:
         self._order: list[EntryId] = []
         self._known: OrderedDict[str, tuple[EntryId, datetime]] = OrderedDict()
 
-    def add(self, draft: Draft, now: datetime) -> Written:
-        """Write a signal unless its id is known."""
-        self._trim(now)
+    def add(self, draft: Draft, now: datetime) -> tuple[Written, dict[str, bool]]:
+        """Write a signal unless its id is known.
+
+        Also returns the groups that are behind the bounds, and for each whether something that it needs was dropped.
+        """
+        self._forget(now)
+        late = self._trim(now, room=draft.id not in self._known)
         entry, _ = self._known.get(draft.id, (None, now))
         known = entry is not None
         if entry is None:
@@ -66,7 +76,7 @@ class MemoryStream:
         self._known[draft.id] = (entry, now)
         self._known.move_to_end(draft.id)
         first = self._entries.get(entry)
-        return Written(entry, (first.topic, first.payload) if known and first else None)
+        return Written(entry, (first.topic, first.payload) if known and first else None), late
 
     def after(self, entry: EntryId) -> Iterator[EntryId]:
         """The entries behind this one."""
@@ -83,11 +93,23 @@ class MemoryStream:
             return EntryId(milliseconds, 0)
         return EntryId(self.last.milliseconds, self.last.sequence + 1)
 
-    def _trim(self, now: datetime) -> None:
-        """Make room for one more entry, and forget ids whose window is over."""
-        oldest = now - timedelta(seconds=self.bounds.retention)
-        while self._order and (len(self._order) >= self.bounds.entries or self._order[0].time < oldest):
+    def _trim(self, now: datetime, *, room: bool) -> dict[str, bool]:
+        """Drop what is too old, and too much when there must be room for one more. Returns the groups that are behind."""
+        oldest_kept = now - timedelta(seconds=self.bounds.retention)
+        late: dict[str, bool] = {}
+        most = self.bounds.entries - room
+        while self._order and (len(self._order) > most or self._order[0].time < oldest_kept):
+            first = self._order[0]
+            behind = [name for name, group in self.groups.items() if group.needs(first)]
+            held = bool(behind) and len(self._order) < self.bounds.ceiling and first.time >= oldest_kept
+            late |= {name: late.get(name, False) or not held for name in behind}
+            if held:
+                break
             del self._entries[self._order.pop(0)]
+        return late
+
+    def _forget(self, now: datetime) -> None:
+        """Forget ids whose window is over."""
         forgotten = now - timedelta(seconds=self.bounds.window)
         while self._known and next(iter(self._known.values()))[1] < forgotten:
             self._known.popitem(last=False)

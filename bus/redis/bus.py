@@ -5,29 +5,33 @@ again. How much a crash of the server can lose is up to its own persistence sett
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any, cast
 
 import redis
+from redis.exceptions import ResponseError
 
 from bus.contract import BEGINNING, EVERY_TOPIC, READ_LIMIT, DeadLetter, GroupInfo, Page, Signal
 from bus.errors import BusError, BusUnreachableError
 from bus.payload import Draft, check_name, draft
-from bus.places import ZERO, EntryId, Position, parse_entry
-from bus.publishing import Written, outcome
-from bus.reading import Entry, read_page
+from bus.places import ZERO, EntryId, Position, parse_entry, start_text
+from bus.publishing import Written, lateness, outcome
+from bus.reading import Entry, earliest, read_page
 from bus.redis.entries import RawEntry, entries_between, letter_of, signal_of
 from bus.redis.keys import BusKeys, StreamKeys
 from bus.redis.reader import RedisReader
 from bus.streams import STREAMS, Stream, streams_for
 from bus.topics import check_patterns
-from persistence.redis import RedisLink, load_script
+from persistence.redis import Client, RedisLink, load_script
 
 __all__ = ["DEFAULT_STREAM", "PUBLISH_BATCH", "RedisSignalBus"]
 
 DEFAULT_STREAM = "jarvis:signals"
 PUBLISH_BATCH = 500
 """Signals in one trip: a larger batch takes several, so that the server answers others in between."""
+LETTER_BATCH = 500
+"""Dead letters that one trip replays or discards."""
 _PAGE = 200
 """Entries in one page of a scan."""
 
@@ -38,14 +42,15 @@ _REPLAY = load_script("bus.redis", "replay")
 class RedisSignalBus:
     """The bus of one server. ``client`` gives the address; ``stream`` is the name that all its keys start with."""
 
-    def __init__(self, client: redis.Redis, stream: str = DEFAULT_STREAM) -> None:
+    def __init__(self, client: Client, stream: str = DEFAULT_STREAM) -> None:
         self._link = RedisLink(client, error=BusError, unreachable=BusUnreachableError)
         keys = BusKeys(stream)
         self._keys = {one.name: keys.of(one.name) for one in STREAMS}
 
     def publish(self, id: str, topic: str, payload: Mapping[str, Any], *, strict: bool = False) -> Signal:  # noqa: A002
         """See `bus.contract.SignalBus.publish`."""
-        return self.publish_many([Signal(id, topic, payload)], strict=strict)[0]
+        one = draft(Signal(id, topic, payload))
+        return outcome(one, self._write(one.stream, [one])[0], strict=strict)
 
     def publish_many(self, signals: Sequence[Signal], *, strict: bool = False) -> list[Signal]:
         """See `bus.contract.SignalBus.publish_many`."""
@@ -75,7 +80,13 @@ class RedisSignalBus:
         return str(Position(ends))
 
     def join(
-        self, group: str, consumer: str, *, topics: Sequence[str] = EVERY_TOPIC, start: str = BEGINNING, takeover_after: float
+        self,
+        group: str,
+        consumer: str,
+        *,
+        topics: Sequence[str] = EVERY_TOPIC,
+        start: str | datetime = BEGINNING,
+        takeover_after: float,
     ) -> RedisReader:
         """See `bus.contract.SignalBus.join`."""
         return RedisReader(
@@ -83,7 +94,7 @@ class RedisSignalBus:
             {stream.name: self._keys[stream.name] for stream in streams_for(check_patterns(topics))},
             group=check_name("the name of a group", group),
             consumer=check_name("the name of a consumer", consumer),
-            start=start,
+            start=start_text(start),
             takeover_after=takeover_after,
         )
 
@@ -93,7 +104,10 @@ class RedisSignalBus:
         for keys in self._keys.values():
             for info in self._group_infos(keys):
                 name = cast(bytes, info["name"]).decode()
-                found[name] = self._with_stream(found.get(name) or GroupInfo(name, 0, 0, 0, 0), keys, info)
+                details = self._details(keys, name)
+                if details is not None:
+                    sum_so_far = found.get(name) or GroupInfo(name, 0, 0, 0, 0)
+                    found[name] = self._with_stream(sum_so_far, keys, info, details)
         return [found[name] for name in sorted(found)]
 
     def dead_letters(self, group: str) -> list[DeadLetter]:
@@ -106,14 +120,28 @@ class RedisSignalBus:
         wanted = {parse_entry(text) for text in entry_ids}
         return sum(self._replay(stream, group, wanted) for stream in STREAMS)
 
+    def discard(self, group: str, entry_ids: Sequence[str]) -> int:
+        """See `bus.contract.SignalBus.discard`."""
+        wanted = {parse_entry(text) for text in entry_ids}
+        return sum(self._discard(stream, group, wanted) for stream in STREAMS)
+
     def _write(self, stream: Stream, drafts: Sequence[Draft]) -> list[Written]:
+        """One trip, and another one for warnings where groups are behind."""
+        written, warnings = self._put(stream, drafts)
+        newest = max(one.entry for one in written)
+        for group, dropped in warnings:
+            warning = draft(lateness(stream, group.decode(), newest.time, dropped=bool(dropped)))
+            self._put(warning.stream, [warning])
+        return written
+
+    def _put(self, stream: Stream, drafts: Sequence[Draft]) -> tuple[list[Written], list[tuple[bytes, int]]]:
         """One trip. Repeating it after a lost reply is safe: the ids are known by then."""
         keys = self._keys[stream.name]
         names = [keys.stream, *(keys.known(one.id) for one in drafts)]
         parts = [part for one in drafts for part in (one.id, one.topic, one.payload)]
-        bounds = [stream.entries, stream.retention, stream.window]
-        reply = self._link.repeat(self._link.call(_PUBLISH, names, [*bounds, *parts]))[0]
-        return [_written(one) for one in cast(list[list[bytes]], reply)]
+        bounds = [stream.entries, stream.ceiling, stream.retention, stream.window]
+        replies, warnings = self._link.repeat(self._link.call(_PUBLISH, names, [*bounds, *parts]))[0]
+        return [_written(one) for one in cast(list[list[bytes]], replies)], cast(list[tuple[bytes, int]], warnings)
 
     def _scan(self, stream: Stream, after: EntryId) -> Iterator[Entry]:
         for entry, fields in self._raw_entries(self._keys[stream.name].stream, after):
@@ -132,22 +160,45 @@ class RedisSignalBus:
 
         return self._link.repeat(infos)[0]
 
-    def _with_stream(self, sum_so_far: GroupInfo, keys: StreamKeys, info: dict[str, Any]) -> GroupInfo:
-        name = sum_so_far.name
-        retrying = self._link.repeat(lambda client: client.zcard(keys.retry(name)))[0]
-        dead = self._link.repeat(lambda client: client.xlen(keys.dead(name)))[0]
-        lag = info.get("lag")
+    def _details(self, keys: StreamKeys, group: str) -> list[Any] | None:
+        """What is retrying, dead and pending, and the consumers; None when the group is gone meanwhile."""
+
+        def ask(client: redis.Redis) -> list[Any] | None:
+            with client.pipeline(transaction=False) as pipe:
+                pipe.zcard(keys.retry(group))
+                pipe.xlen(keys.dead(group))
+                pipe.xpending(keys.stream, group)
+                pipe.xinfo_consumers(keys.stream, group)
+                try:
+                    return pipe.execute()
+                except ResponseError as trouble:
+                    if "NOGROUP" in str(trouble):
+                        return None
+                    raise
+
+        return self._link.repeat(ask)[0]
+
+    def _with_stream(self, sum_so_far: GroupInfo, keys: StreamKeys, info: dict[str, Any], details: list[Any]) -> GroupInfo:
+        retrying, dead, held, consumers = details
+        reached, lag = EntryId.parse(info["last-delivered-id"]), info.get("lag")
         # The server does not know the lag of a group that started in the middle of a stream: then they are counted.
-        unread = (
-            sum(1 for _ in self._raw_entries(keys.stream, EntryId.parse(info["last-delivered-id"]))) if lag is None else lag
-        )
+        unread = sum(1 for _ in self._raw_entries(keys.stream, reached)) if lag is None else lag
         return GroupInfo(
-            name,
+            sum_so_far.name,
             unread=sum_so_far.unread + unread,
             pending=sum_so_far.pending + info["pending"],
             retrying=sum_so_far.retrying + retrying,
             dead=sum_so_far.dead + dead,
+            oldest_unread=earliest(sum_so_far.oldest_unread, self._first_after(keys.stream, reached) if unread else None),
+            oldest_pending=earliest(sum_so_far.oldest_pending, EntryId.parse(held["min"]).time if held["pending"] else None),
+            # A consumer reads all streams of its group under one name.
+            consumers=max(sum_so_far.consumers, len(consumers)),
+            idle=earliest(sum_so_far.idle, min((one["idle"] / 1000 for one in consumers), default=None)),
         )
+
+    def _first_after(self, key: str, entry: EntryId) -> datetime | None:
+        found = self._link.repeat(lambda client: client.xrange(key, min=f"({entry}", count=1))[0]
+        return EntryId.parse(found[0][0]).time if found else None
 
     def _letters(self, stream: Stream, group: str) -> Iterator[tuple[bytes, DeadLetter]]:
         """The dead letters of one stream, with their ids in the dead letter stream."""
@@ -158,14 +209,33 @@ class RedisSignalBus:
 
     def _replay(self, stream: Stream, group: str, wanted: set[tuple[str, EntryId]]) -> int:
         keys = self._keys[stream.name]
-        places = {letter: parse_entry(dead.signal.entry_id or "") for letter, dead in self._letters(stream, group)}
-        chosen = [part for letter, place in places.items() if place in wanted for part in (letter, str(place[1]))]
-        if not chosen:
-            return 0
-        call = self._link.call(_REPLAY, [keys.stream, keys.retry(group), keys.dead(group)], chosen)
-        return cast(int, self._link.repeat(call)[0])
+        names = [keys.stream, keys.retry(group), keys.dead(group)]
+        replayed = 0
+        for chosen in _batches(self._wanted_letters(stream, group, wanted), LETTER_BATCH):
+            parts = [part for letter, entry in chosen for part in (letter, str(entry))]
+            replayed += cast(int, self._link.repeat(self._link.call(_REPLAY, names, parts))[0])
+        return replayed
+
+    def _discard(self, stream: Stream, group: str, wanted: set[tuple[str, EntryId]]) -> int:
+        key = self._keys[stream.name].dead(group)
+        discarded = 0
+        for chosen in _batches(self._wanted_letters(stream, group, wanted), LETTER_BATCH):
+            letters = [letter for letter, _ in chosen]
+            count, uncertain = self._link.repeat(lambda client, letters=letters: client.xdel(key, *letters))
+            # After a lost reply the letters are gone all the same.
+            discarded += len(letters) if uncertain else cast(int, count)
+        return discarded
+
+    def _wanted_letters(self, stream: Stream, group: str, wanted: set[tuple[str, EntryId]]) -> list[tuple[bytes, EntryId]]:
+        """The ids in the dead letter stream, and the entries of the signals, of those that are wanted."""
+        places = [(letter, parse_entry(dead.signal.entry_id or "")) for letter, dead in self._letters(stream, group)]
+        return [(letter, place[1]) for letter, place in places if place in wanted]
 
 
 def _written(reply: list[bytes]) -> Written:
     entry = EntryId.parse(reply[0])
     return Written(entry, (reply[1].decode(), reply[2]) if len(reply) > 1 else None)
+
+
+def _batches(letters: list[tuple[bytes, EntryId]], size: int) -> Iterator[list[tuple[bytes, EntryId]]]:
+    return (letters[first : first + size] for first in range(0, len(letters), size))

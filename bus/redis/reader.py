@@ -1,7 +1,11 @@
 """One consumer of a group on the Redis bus: each call is one script for each of its streams."""
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any, cast
+
+import redis
+from redis.exceptions import ResponseError
 
 from bus.contract import BEGINNING, END, Delivery, Taken
 from bus.failure import DEAD_LIMIT
@@ -16,6 +20,7 @@ _TAKE = load_script("bus.redis", "take")
 _PUT_OFF = load_script("bus.redis", "in_hand", "put_off")
 _BURY = load_script("bus.redis", "in_hand", "bury")
 _LEAVE = load_script("bus.redis", "leave")
+_TIDY = load_script("bus.redis", "tidy")
 
 _LOOKS = 20
 """Times ten entries of the pending list that one take examines for an abandoned one."""
@@ -42,6 +47,7 @@ class RedisReader:
         self._group = group
         self._consumer = consumer
         self._takeover_after = int(takeover_after * 1000)
+        self._tidy_at = monotonic() + takeover_after
         self._streams = {name: _StreamPlace(keys, _start_in(name, start)) for name, keys in streams.items()}
 
     def take(self, limit: int) -> Taken:
@@ -55,13 +61,23 @@ class RedisReader:
             deliveries += fresh
             abandoned += old
             lost += gone + len(found) + bool(left_alone) - len(fresh) - len(old)
+        self._tidy()
         return Taken([*deliveries, *abandoned], lost)
 
     def wait(self, seconds: float) -> None:
         """See `bus.contract.GroupReader.wait`. Only a look behind what the group has reached, so a lost reply loses nothing."""
         reached: dict[Any, Any] = {place.keys.stream: place.reached or "$" for place in self._streams.values()}
         milliseconds = max(int(min(seconds, self._longest_wait()) * 1000), 1)
-        self._link.run(lambda client: client.xread(reached, count=1, block=milliseconds))
+
+        def look(client: redis.Redis) -> None:
+            try:
+                client.xread(reached, count=1, block=milliseconds)
+            except ResponseError as trouble:
+                # The server became a replica: the wait is over, and the next take finds out what that means.
+                if not str(trouble).startswith("UNBLOCKED"):
+                    raise
+
+        self._link.run(look)
 
     def acknowledge(self, deliveries: Sequence[Delivery]) -> None:
         """See `bus.contract.GroupReader.acknowledge`: one command for each stream."""
@@ -73,10 +89,10 @@ class RedisReader:
         """See `bus.contract.GroupReader.retry`."""
         self._put_off(delivery, delivery.attempt, delay)
 
-    def give_back(self, deliveries: Sequence[Delivery]) -> None:
+    def give_back(self, deliveries: Sequence[Delivery], delay: float = 0.0) -> None:
         """See `bus.contract.GroupReader.give_back`."""
         for delivery in deliveries:
-            self._put_off(delivery, delivery.attempt - 1, 0)
+            self._put_off(delivery, delivery.attempt - 1, delay)
 
     def bury(self, delivery: Delivery, error: str) -> None:
         """See `bus.contract.GroupReader.bury`."""
@@ -98,6 +114,13 @@ class RedisReader:
         )
         return found, left_alone, gone
 
+    def _tidy(self) -> None:
+        """Once in a takeover time: forget consumers that died and hold nothing any more."""
+        if monotonic() >= self._tidy_at:
+            for place in self._streams.values():
+                self._call(_TIDY, [place.keys.stream], [self._takeover_after])
+            self._tidy_at = monotonic() + self._takeover_after / 1000
+
     def _readable(self, stream: str, found: list[Any]) -> list[Delivery]:
         """The deliveries that are signals; the others are acknowledged, for nobody could ever handle them."""
         signals = [(signal_of(stream, entry, paired(fields)), entry, attempt) for entry, attempt, fields in found]
@@ -106,8 +129,7 @@ class RedisReader:
 
     def _longest_wait(self) -> float:
         """Well below the time after which the client would take the silence of a blocked read for a dead server."""
-        options = self._link.client.connection_pool.connection_kwargs
-        return float(options.get("socket_timeout") or 10.0) / 2
+        return (self._link.reply_timeout or 10.0) / 2
 
     def _let_go(self, place: "_StreamPlace", entries: Sequence[str | bytes]) -> None:
         if entries:

@@ -1,7 +1,8 @@
-"""`jarvis signals tail`: the latest facts on the bus, and those that come."""
+"""`jarvis signals tail|publish|groups`: the facts on the bus, a new one, and how far those are who read them."""
 
 import datetime as dt
 import json
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -11,14 +12,15 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from console.errors import MisuseError
 from console.output import flush, say, show, show_json
-from console.wording import moment, parse_since
+from console.wording import age, moment, parse_since
 
 if TYPE_CHECKING:
-    from bus import Signal, SignalBus
+    from bus import GroupInfo, Signal, SignalBus
     from console.joining import Joined
 
-__all__ = ["Choice", "choose", "latest", "signal_line", "tail"]
+__all__ = ["Choice", "choose", "draft_of", "groups", "groups_table", "latest", "publish", "signal_line", "tail"]
 
 LINES = 20
 """Facts that are shown when nobody says since when."""
@@ -60,6 +62,46 @@ def tail(
         put(visit(settings, lambda mesh: latest(mesh.client.runtime.signals, choice))[0])
 
 
+def publish(
+    id: Annotated[str, typer.Argument(help="The id of the fact. The first publication of an id wins.")],  # noqa: A002
+    topic: Annotated[str, typer.Argument(help="Words joined by dots, such as briefing.ready.")],
+    payload: Annotated[str, typer.Argument(help="A JSON object, or - to read it from stdin.")] = "{}",
+    strict: Annotated[bool, typer.Option("--strict", help="Fail when the id is known with other content.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the fact as a JSON object.")] = False,
+) -> None:
+    """Put a fact on the bus, once for each id, and show it as it stands there."""
+    from console.joining import visit
+    from workers.settings import Settings
+
+    offered = draft_of(id, topic, sys.stdin.read() if payload == "-" else payload)
+    settings = Settings.load()
+    published: Signal = visit(
+        settings, lambda mesh: mesh.client.runtime.signals.publish(id, topic, offered.payload, strict=strict)
+    )
+    if (published.topic, published.payload) != (offered.topic, offered.payload):
+        say(f"{id!r} was published before, and the first content stays: publish other content under another id")
+    if as_json:
+        show_json(_as_json(published))
+    else:
+        show(signal_line(published, settings.mesh.operator.tzinfo))
+
+
+def groups(as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False) -> None:
+    """Show each group of consumers: what waits for it, what it has in hand, what it gave up."""
+    from console.joining import visit
+    from workers.settings import Settings
+
+    found: list[GroupInfo] = visit(Settings.load(), lambda mesh: mesh.client.runtime.signals.groups())
+    if as_json:
+        show_json([_group_as_json(info) for info in found])
+    else:
+        for line in groups_table(found, dt.datetime.now(dt.UTC)):
+            show(line)
+    for info in found:
+        if info.abandoned:
+            say(f"signals wait for group {info.name!r}, and no consumer of it is running")
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Which facts are wanted."""
@@ -80,7 +122,6 @@ def choose(topics: Iterable[str], since: dt.datetime | None) -> Choice:
     """The choice that was typed; without topics, every fact that is no heartbeat. Raises `MisuseError`."""
     from bus import BusError
     from bus.topics import check_patterns
-    from console.errors import MisuseError
 
     named = tuple(topics)
     try:
@@ -91,8 +132,10 @@ def choose(topics: Iterable[str], since: dt.datetime | None) -> Choice:
 
 def latest(bus: "SignalBus", choice: Choice) -> tuple[list["Signal"], str]:
     """The wanted facts since the given moment, or else the last ones, oldest first; and the position behind them."""
+    from bus.places import Position
+
     found: deque[Signal] = deque(maxlen=LINES if choice.since is None else None)
-    position: str | None = None
+    position = None if choice.since is None else str(Position.before(choice.since))
     while page := bus.read(choice.topics, position, PAGE):
         position = page.position
         found.extend(signal for signal in page if choice.wants(signal))
@@ -103,6 +146,34 @@ def signal_line(signal: "Signal", zone: ZoneInfo) -> str:
     """One fact for people: when, what, which, and its content."""
     content = json.dumps(dict(signal.payload), ensure_ascii=False)
     return f"{moment(_published(signal), zone)}  {signal.topic}  {signal.id}  {content}"
+
+
+def draft_of(signal_id: str, topic: str, text: str) -> "Signal":
+    """The fact that was typed. Raises `MisuseError` where it is none."""
+    from bus import BusError, Signal
+    from bus.payload import draft, loads
+
+    try:
+        signal = Signal(signal_id, topic, loads(text.encode()))
+        draft(signal)
+    except BusError as wrong:
+        raise MisuseError(str(wrong)) from wrong
+    except ValueError as wrong:
+        raise MisuseError(f'the payload is not a JSON object ({wrong}): write it as \'{{"agent": "research"}}\'') from wrong
+    return signal
+
+
+def groups_table(found: Iterable["GroupInfo"], now: dt.datetime) -> list[str]:
+    """The groups as aligned lines under a heading; ages are those of the oldest signals."""
+    rows: list[tuple[str, ...]] = [("group", "unread", "oldest", "in hand", "oldest", "retrying", "dead", "consumers")]
+    for info in found:
+        waits, held = (
+            age((now - oldest).total_seconds()) if oldest else "-" for oldest in (info.oldest_unread, info.oldest_pending)
+        )
+        numbers = (info.unread, waits, info.pending, held, info.retrying, info.dead, info.consumers)
+        rows.append((info.name, *(str(number) for number in numbers)))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 class _Following:
@@ -143,4 +214,19 @@ def _as_json(signal: "Signal") -> dict[str, Any]:
         "published_at": _published(signal).isoformat(),
         "payload": dict(signal.payload),
         "entry_id": signal.entry_id,
+    }
+
+
+def _group_as_json(info: "GroupInfo") -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "unread": info.unread,
+        "pending": info.pending,
+        "retrying": info.retrying,
+        "dead": info.dead,
+        "oldest_unread": info.oldest_unread and info.oldest_unread.isoformat(),
+        "oldest_pending": info.oldest_pending and info.oldest_pending.isoformat(),
+        "consumers": info.consumers,
+        "idle": info.idle,
+        "abandoned": info.abandoned,
     }

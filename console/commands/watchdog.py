@@ -33,7 +33,7 @@ def found_lines(found: dict[str, Any]) -> list[str]:
 
 
 def _sweep(mesh: "Joined") -> dict[str, Any] | None:
-    from workers.schedule import sweep_watchdog
+    from workers.schedules.watchdog import sweep_watchdog
 
     now = dt.datetime.now(dt.UTC)
     # Not the id of beat's slot: whoever asks wants to know now, also when the slot has had its sweep.

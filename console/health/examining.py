@@ -2,11 +2,12 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from kombu.exceptions import OperationalError
 
-from console.health.findings import Finding, ServerFacts, State, judge_server, judge_sweeps, judge_workers
+from console.health.findings import Finding, State, judge_server, judge_sweeps, judge_workers
+from console.health.servers import read_servers
 from console.working import heard_lately
 from mesh.errors import MeshError
 from mesh.watchdog import WATCHDOG
@@ -20,7 +21,7 @@ from workers.settings import Settings
 if TYPE_CHECKING:
     from kombu.connection import Connection
 
-__all__ = ["examine", "examine_without_server", "read_server", "server_link"]
+__all__ = ["examine", "examine_without_server", "server_link"]
 
 BROKER_SECONDS = 5
 _NOT_A_BROKER = (OperationalError, OSError, KeyError, ValueError, ImportError)
@@ -33,14 +34,6 @@ def server_link(settings: Settings) -> RedisLink:
         return RedisLink(connect(settings.store_url), error=PersistenceError, unreachable=UnreachableError)
     except ValueError as wrong:
         raise SettingsError(f"JARVIS_REDIS_URL: {wrong}") from wrong
-
-
-def read_server(link: RedisLink) -> ServerFacts:
-    """What the server says of itself. Raises `PersistenceError`."""
-    asked = dt.datetime.now(dt.UTC).timestamp()
-    seconds, microseconds = link.run(lambda client: client.time())
-    info = cast("dict[str, Any]", link.run(lambda client: client.info()))
-    return ServerFacts(link.address, info, _fsync(link), seconds + microseconds / 1e6 - asked)
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
@@ -64,11 +57,12 @@ def examine_without_server() -> Finding:
 
 def _store(runtime: Runtime) -> Iterator[Finding]:
     try:
-        facts = read_server(server_link(runtime.settings))
+        servers = read_servers(server_link(runtime.settings))
     except PersistenceError as trouble:
         yield Finding("server", State.WRONG, str(trouble), "nothing runs; what was finished is kept")
         return
-    yield from judge_server(facts)
+    for facts in servers:
+        yield from judge_server(facts)
     yield from _agents(runtime)
 
 
@@ -95,10 +89,3 @@ def _broker(runtime: Runtime) -> Finding:
     except _NOT_A_BROKER as trouble:
         fact = f"no answer: {' '.join(str(trouble).split())}"
         return Finding("broker", State.WRONG, fact, "runs wait, and none is lost: correct JARVIS_BROKER_URL, or start it")
-
-
-def _fsync(link: RedisLink) -> str | None:
-    try:
-        return cast("dict[str, str]", link.run(lambda client: client.config_get("appendfsync"))).get("appendfsync")
-    except PersistenceError:
-        return None

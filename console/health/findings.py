@@ -1,10 +1,10 @@
 """How each fact about a mesh is judged, and what it means for the runs: pure rules."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from console.wording import age, moment
@@ -15,6 +15,8 @@ OLDEST_MAJOR = 7
 CLOCK_NOTE_SECONDS = 1.0
 CLOCK_LIMIT_SECONDS = 10.0
 """A difference from which on leases are judged wrongly by a good part of their length."""
+FULL = 0.9
+"""The part of its memory from which on a server counts as full."""
 SWEEPS_MISSED = 3
 """Sweeps that may fail to come before that means that nobody sweeps."""
 
@@ -39,22 +41,41 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What the server says: its INFO, its appendfsync (None: not readable), and how far its clock is ahead of ours (s)."""
+    """What one server says. None stands for what its user may not see.
+
+    ``info`` is its INFO, ``fsync`` its appendfsync, ``ahead`` how far its clock is ahead of ours (s), ``missing`` what its user
+    may not do of all that runs need, and ``scripts`` why it runs no scripts.
+    """
 
     address: str
-    info: Mapping[str, Any]
-    fsync: str | None
-    ahead: float
+    info: Mapping[str, Any] | None = None
+    fsync: str | None = None
+    ahead: float | None = None
+    missing: Sequence[str] | None = None
+    scripts: str | None = None
 
 
 def judge_server(facts: ServerFacts) -> Iterator[Finding]:
     """All that the server's own words mean."""
-    yield _version(facts.info, facts.address)
-    yield _append_only(facts.info)
-    if facts.info.get("aof_enabled"):
-        yield _fsync(facts.fsync)
-    yield _eviction(facts.info)
+    if facts.info is None:
+        yield Finding("server", State.OK, f"answers at {facts.address}")
+        yield _unseen("settings", "version, memory, append-only file and replicas", "+info")
+    else:
+        yield from _settings(facts.info, facts)
     yield _clocks(facts.ahead)
+    yield _scripts(facts)
+    yield _rights(facts.missing)
+
+
+def _settings(info: Mapping[str, Any], facts: ServerFacts) -> Iterator[Finding]:
+    yield _version(info, facts.address)
+    yield _append_only(info)
+    if info.get("aof_enabled"):
+        yield _fsync(facts.fsync)
+    yield _snapshots(info)
+    yield _eviction(info)
+    yield _fullness(info)
+    yield _replicas(info)
 
 
 def judge_workers(workers: int) -> Finding:
@@ -88,9 +109,28 @@ def _version(info: Mapping[str, Any], address: str) -> Finding:
         return Finding("server", State.WRONG, fact, f"too old: its scripts need version {OLDEST_MAJOR} or later")
     if info.get("role") == "slave":
         return Finding("server", State.WRONG, fact, "a read-only replica: point the URL at the primary")
-    if info.get("connected_slaves"):
-        return Finding("server", State.NOTE, fact, "a failover loses what the replica has not yet: those steps run again")
     return Finding("server", State.OK, fact)
+
+
+def _scripts(facts: ServerFacts) -> Finding:
+    """Whether the server runs Lua: every write of a run is a script."""
+    if facts.scripts is not None:
+        return Finding("scripts", State.WRONG, facts.scripts, "no run can start or go on: allow EVAL and EVALSHA")
+    return Finding("scripts", State.OK, "run", "each write of a run is one of them: all of it happens, or nothing")
+
+
+def _rights(missing: Sequence[str] | None) -> Finding:
+    """What the user of the server may not do."""
+    if missing is None:
+        return _unseen("rights", "the rights of this user", "+eval")
+    if missing:
+        meaning = "runs fail where these are needed: grant them with ACL SETUSER (docs/reference/redis.md)"
+        return Finding("rights", State.WRONG, f"missing: {', '.join(missing)}", meaning)
+    return Finding("rights", State.OK, "all that runs need")
+
+
+def _unseen(check: str, what: str, right: str) -> Finding:
+    return Finding(check, State.NOTE, f"could not see {what}", f"this user may not look: grant {right} to have it judged")
 
 
 def _append_only(info: Mapping[str, Any]) -> Finding:
@@ -109,6 +149,14 @@ def _append_only(info: Mapping[str, Any]) -> Finding:
     return Finding("append-only file", State.OK, "on", "runs outlive a restart of the server")
 
 
+def _snapshots(info: Mapping[str, Any]) -> Finding:
+    """Whether the last snapshot was written: where snapshots are on, a server that cannot save takes no writes."""
+    if info.get("rdb_last_bgsave_status", "ok") != "ok":
+        meaning = "it may refuse every write, so runs wait: free space or repair the disk"
+        return Finding("snapshots", State.WRONG, "the last one failed", meaning)
+    return Finding("snapshots", State.OK, "none has failed")
+
+
 def _fsync(policy: str | None) -> Finding:
     """When the server's file reaches the disk: appendfsync, None where it may not be read."""
     match policy:
@@ -119,7 +167,7 @@ def _fsync(policy: str | None) -> Finding:
         case "no":
             return Finding("fsync", State.NOTE, policy, "a power cut can lose half a minute: those steps run again")
         case _:
-            return Finding("fsync", State.NOTE, "unknown", "this user of the server may not read its configuration")
+            return _unseen("fsync", "when writes reach the disk", "+config|get")
 
 
 def _eviction(info: Mapping[str, Any]) -> Finding:
@@ -132,8 +180,38 @@ def _eviction(info: Mapping[str, Any]) -> Finding:
     return Finding("memory", State.WRONG, policy, "a full server silently drops runs and alerts: set noeviction")
 
 
-def _clocks(ahead: float) -> Finding:
+def _fullness(info: Mapping[str, Any]) -> Finding:
+    """How much of its memory the server has used."""
+    used, limit = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
+    if not limit:
+        return Finding("memory used", State.OK, f"{used / 2**20:.0f} MiB, without a limit")
+    fact = f"{used / limit:.0%} of {limit / 2**20:.0f} MiB"
+    if used > FULL * limit:
+        return Finding("memory used", State.WRONG, fact, "when it is full no run goes on, and none is lost: raise maxmemory")
+    return Finding("memory used", State.OK, fact)
+
+
+def _replicas(info: Mapping[str, Any]) -> Finding:
+    """Who would take over, and how far behind they are."""
+    count = int(info.get("connected_slaves", 0))
+    if not count:
+        return Finding("replicas", State.OK, "none", "runs wait while this server is down")
+    in_step = sum(_replica_state(info, place) == "online" for place in range(count))
+    if in_step < count:
+        meaning = "a failover to one of them loses runs: wait until they are in step"
+        return Finding("replicas", State.WRONG, f"{count - in_step} of {count} not in step", meaning)
+    return Finding("replicas", State.NOTE, f"{count} in step", "a failover loses what they have not yet: those steps run again")
+
+
+def _replica_state(info: Mapping[str, Any], place: int) -> str:
+    """INFO says of a replica: ``slave0:ip=…,port=…,state=online,offset=…,lag=…``; the client library makes a dict of it."""
+    return str(cast("dict[str, Any]", info.get(f"slave{place}", {})).get("state", "unknown"))
+
+
+def _clocks(ahead: float | None) -> Finding:
     """By how many seconds the server's clock is ahead of ours."""
+    if ahead is None:
+        return _unseen("clocks", "the server's clock", "+time")
     fact = f"the server's is {abs(ahead):.1f} s {'ahead of' if ahead >= 0 else 'behind'} ours"
     if abs(ahead) > CLOCK_LIMIT_SECONDS:
         return Finding("clocks", State.WRONG, fact, "runs may be taken over too early or too late: set both by NTP")

@@ -7,11 +7,9 @@ key             type  what                                                    wr
 import datetime as dt
 from typing import cast
 
-import redis
-
 from mesh.heartbeats.beats import check_beat, from_microseconds, to_microseconds
 from mesh.heartbeats.errors import HeartbeatStoreError
-from persistence.redis import RedisLink, load_script
+from persistence.redis import Client, RedisLink, load_script
 
 __all__ = ["DEFAULT_PREFIX", "RedisHeartbeatStore"]
 
@@ -23,7 +21,7 @@ _BEAT = load_script("mesh.heartbeats", "beat")
 class RedisHeartbeatStore:
     """`mesh.ports.JarvisHeartbeatStore` in one hash, by the server's clock. ``client`` gives the address."""
 
-    def __init__(self, client: redis.Redis, prefix: str = DEFAULT_PREFIX) -> None:
+    def __init__(self, client: Client, prefix: str = DEFAULT_PREFIX) -> None:
         self._link = RedisLink(client, error=HeartbeatStoreError)
         self._key = f"{prefix}seen"
 

@@ -6,11 +6,9 @@ key             type    what                  written by
 
 from typing import cast
 
-import redis
-
 from mesh.knowledge.errors import KnowledgeStoreError
 from mesh.knowledge.notes import check_key, check_note
-from persistence.redis import RedisLink
+from persistence.redis import Client, RedisLink
 
 __all__ = ["DEFAULT_PREFIX", "RedisKnowledgeStore"]
 
@@ -20,7 +18,7 @@ DEFAULT_PREFIX = "jarvis:knowledge:"
 class RedisKnowledgeStore:
     """`mesh.ports.JarvisKnowledgeStore` with one string for each note. ``client`` gives the address."""
 
-    def __init__(self, client: redis.Redis, prefix: str = DEFAULT_PREFIX) -> None:
+    def __init__(self, client: Client, prefix: str = DEFAULT_PREFIX) -> None:
         self._link = RedisLink(client, error=KnowledgeStoreError)
         self._prefix = prefix
 

@@ -8,7 +8,7 @@ key                    type         what                                        
 <prefix>{17}:due       sorted set   partition -> due time, only where there is one                all three intents
 <prefix>{17}:entries   hash         partition -> index entry as JSON                              all three intents
 <prefix>{17}:lookup    sorted set   "<kind>:<value> NUL <partition>", all of score 0, so that a   all three intents
-                                    range by member finds a name, status or tag in order
+                                    range by member finds a name, status, tag or awaited event
 <prefix>{17}:log:<log> stream       log entries, field "d"                                        all three intents
 """
 

@@ -1,11 +1,11 @@
-"""The link to a Redis or Valkey server: our connection options, Lua by its hash, bounded retries, helpful errors.
+"""The link to Redis or Valkey: our own client, Lua by its hash, bounded retries, helpful errors.
 
-The client library's own retries are off: it would send a command again without knowing whether the first one took effect.
-Here a call is repeated only when its author says that repeating is safe, and the author learns that an earlier try may have
-counted.
+A call is repeated only when its author says that repeating is safe, and the author learns that an earlier try may have
+counted. The client library repeats nothing (`persistence.redis.clients`).
 """
 
 import random
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,49 +15,18 @@ from typing import Any, cast
 from weakref import finalize
 
 import redis
-from redis.backoff import NoBackoff
-from redis.client import Pipeline
-from redis.exceptions import (
-    AuthenticationError,
-    BusyLoadingError,
-    ConnectionError,  # noqa: A004
-    NoScriptError,
-    RedisError,
-    TimeoutError,  # noqa: A004
-)
-from redis.retry import Retry
+from redis.exceptions import BusyLoadingError, NoScriptError, ReadOnlyError, ResponseError
 
-from persistence.redis.address import check_url
-from persistence.redis.advice import advice
+from persistence.redis.advice import advice, lacks_right_in_script
+from persistence.redis.clients import Client, own_servers
+from persistence.redis.trouble import TROUBLE, Effect, effect_of, root_of
 
-__all__ = ["CONNECT_TIMEOUT", "REPLY_TIMEOUT", "RETRY_DELAYS", "RedisLink", "Script", "connect", "load_script"]
+__all__ = ["RETRY_DELAYS", "RedisLink", "Script", "load_script", "missing_rights"]
 
-CONNECT_TIMEOUT = 3.0
-"""Seconds to wait for a connection."""
-REPLY_TIMEOUT = 5.0
-"""Seconds to wait for a reply; a blocking read must ask for less."""
-RETRY_DELAYS = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
-"""Seconds between tries of a safe call while the server does not answer (about 8 s in all, before jitter)."""
+RETRY_DELAYS = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 4.0)
+"""Seconds between tries of a safe call while the server does not answer (6 to 12 s in all): long enough for a failover."""
 
-_WIRE_OPTIONS: dict[str, Any] = {
-    "decode_responses": False,
-    "encoding": "utf-8",
-    "encoding_errors": "strict",
-    "protocol": 2,
-    "legacy_responses": True,
-}
-_OPTIONS: dict[str, Any] = {
-    **_WIRE_OPTIONS,
-    "socket_timeout": REPLY_TIMEOUT,
-    "socket_connect_timeout": CONNECT_TIMEOUT,
-    "health_check_interval": 30,
-}
-_FOREIGN_OPTIONS = {
-    *_WIRE_OPTIONS,
-    *("retry", "retry_on_error", "retry_on_timeout"),
-    *("maint_notifications_config", "maint_notifications_pool_handler", "event_dispatcher", "himport_registry"),
-}
-"""Options of a client handed in that ours replace, or that belong to its pool and its protocol alone."""
+_COMMAND = re.compile(rb"redis\.call\('([A-Z]+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +39,11 @@ class Script:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sha", sha1(self.source, usedforsecurity=False).hexdigest())
 
+    @property
+    def commands(self) -> list[str]:
+        """The commands that it calls, in the order of the alphabet."""
+        return sorted({name.decode() for name in _COMMAND.findall(self.source)})
+
 
 def load_script(package: str, *names: str) -> Script:
     """The Lua files ``lua/<name>.lua`` of a package, joined in the given order (a prelude first)."""
@@ -77,55 +51,62 @@ def load_script(package: str, *names: str) -> Script:
     return Script(b"\n".join((folder / f"{name}.lua").read_bytes() for name in names))
 
 
-def connect(url: str, **options: Any) -> redis.Redis:
-    """A client for ``redis://``, ``rediss://`` or ``unix://`` with our options; connects at the first command.
-
-    Raises ValueError that names the part of the URL that is wrong.
-    """
-    check_url(url)
-    client = redis.Redis.from_url(url, **{**_OPTIONS, "retry": _no_retry(), **options})
-    try:
-        client.connection_pool.make_connection()  # reads the options, and does not connect yet
-    except (TypeError, RedisError) as trouble:
-        raise ValueError(f"cannot use this Redis URL: an option in its query is wrong ({trouble})") from None
-    return client
-
-
-def _no_retry() -> Retry:
-    return Retry(NoBackoff(), 0)
+_RIGHTS = load_script("persistence.redis", "missing_rights")
 
 
 class RedisLink:
-    """One server, spoken to with our options whatever client was handed in, and with the errors of one room.
+    """The servers, spoken to with our options whatever client was handed in, and with the errors of one room.
 
     ``error`` is the room's error for trouble with the server, ``unreachable`` the one for a server that does not answer.
     """
 
     def __init__(
         self,
-        client: redis.Redis,
+        client: Client,
         *,
         error: type[Exception],
         unreachable: type[Exception] | None = None,
         retry_delays: Sequence[float] = RETRY_DELAYS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        _require_client(client, error)
-        self.client = _with_our_options(client)
-        if self.client is not client:
-            # Nobody else can close these connections; left to the garbage collector, each socket would be warned of.
-            finalize(self, self.client.connection_pool.disconnect)
+        self._servers = own_servers(client, error)
+        # Nobody else can close these connections; left to the garbage collector, each socket would be warned of.
+        finalize(self, self._servers.close)
         self._error = error
         self._unreachable = unreachable or error
         self._retry_delays = retry_delays
         self._sleep = sleep
 
+    @property
+    def client(self) -> redis.Redis:
+        """The client: that of a cluster connects when it is first asked for."""
+        return self._servers.client
+
+    @property
+    def address(self) -> str:
+        """Where the server is, or the servers are, without credentials."""
+        return self._servers.name.rpartition(" ")[2]
+
+    @property
+    def reply_timeout(self) -> float | None:
+        """Seconds after which a silent server counts as lost; None for never. A blocking read must ask for less."""
+        return self._servers.timeout
+
     def run(self, command: Callable[[redis.Redis], Any]) -> Any:
         """Run a command once; trouble becomes this room's error. For blocking reads and what must not be repeated."""
         try:
-            return command(self.client)
-        except (RedisError, OSError) as trouble:
+            return command(self._servers.client)
+        except TROUBLE as trouble:
+            self._after(trouble)
             raise self._explained(trouble) from trouble
+
+    def run_on_each(self, command: Callable[[redis.Redis], Any]) -> dict[str, Any]:
+        """Run a command once on the server, or on every primary of a cluster: the replies by address."""
+
+        def each(_: redis.Redis) -> dict[str, Any]:
+            return {address: command(client) for address, client in self._servers.each().items()}
+
+        return cast("dict[str, Any]", self.run(each))
 
     def repeat(self, command: Callable[[redis.Redis], Any]) -> tuple[Any, bool]:
         """Run a command that is safe to repeat until the server answers, a bounded number of times.
@@ -135,14 +116,14 @@ class RedisLink:
         uncertain = False
         for delay in self._retry_delays:
             try:
-                return command(self.client), uncertain
-            except (ConnectionError, TimeoutError, OSError) as trouble:
-                if isinstance(trouble, AuthenticationError):
+                return command(self._servers.client), uncertain
+            except TROUBLE as trouble:
+                effect = effect_of(trouble)
+                if effect is Effect.REFUSED:
                     raise self._explained(trouble) from trouble
-                uncertain = uncertain or not isinstance(trouble, BusyLoadingError)
+                uncertain = uncertain or effect is Effect.UNKNOWN
+                self._after(trouble)
                 self._sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
-            except RedisError as trouble:
-                raise self._explained(trouble) from trouble
         return self.run(command), uncertain
 
     def call(
@@ -152,39 +133,40 @@ class RedisLink:
 
         def command(client: redis.Redis) -> Any:
             try:
-                return client.evalsha(script.sha, len(keys), *keys, *args)  # pyright: ignore[reportArgumentType]
-            except NoScriptError:
-                return client.eval(cast(str, script.source), len(keys), *keys, *args)  # pyright: ignore[reportArgumentType]
+                return _evaluate(client, script, keys, args)
+            except ResponseError as trouble:
+                if not lacks_right_in_script(trouble):
+                    raise
+                raise _named(trouble, client, script, keys[0]) from trouble
 
         return command
 
+    def _after(self, trouble: Exception) -> None:
+        if isinstance(trouble, ReadOnlyError):
+            self._servers.reconnect()
+
     def _explained(self, trouble: Exception) -> Exception:
-        if isinstance(trouble, BusyLoadingError):
-            return self._unreachable(f"the Redis server at {self.address} is still loading its data: try again in a moment")
-        if isinstance(trouble, ConnectionError | TimeoutError | OSError) and not isinstance(trouble, AuthenticationError):
-            return self._unreachable(
-                f"no answer from the Redis server at {self.address}: start it or correct its URL ({trouble})"
-            )
-        return self._error(advice(trouble))
-
-    @property
-    def address(self) -> str:
-        """Where the server is, without credentials."""
-        options = self.client.connection_pool.connection_kwargs
-        return str(options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}")
+        root, name = root_of(trouble), self._servers.name
+        if isinstance(root, BusyLoadingError):
+            return self._unreachable(f"the Redis {name} is still loading its data: try again in a moment")
+        if effect_of(root) is Effect.UNKNOWN:
+            return self._unreachable(f"no answer from the Redis {name}: start it or correct its URL ({root})")
+        return self._error(advice(root))
 
 
-def _require_client(client: object, error: type[Exception]) -> None:
-    """Refuse what has the methods of a client and another meaning: a queue of commands, a coroutine client, a cluster."""
-    if isinstance(client, Pipeline) or not isinstance(client, redis.Redis):
-        raise error(f"a {type(client).__name__} cannot serve as the connection: hand in a redis.Redis client")
+def _evaluate(client: redis.Redis, script: Script, keys: Sequence[str | bytes], args: Sequence[Any]) -> Any:
+    try:
+        return client.evalsha(script.sha, len(keys), *keys, *args)  # pyright: ignore[reportArgumentType]
+    except NoScriptError:
+        return client.eval(cast(str, script.source), len(keys), *keys, *args)  # pyright: ignore[reportArgumentType]
 
 
-def _with_our_options(client: redis.Redis) -> redis.Redis:
-    """The same address with bytes in and out and no hidden retries; other kinds of pool (Sentinel) are kept as they are."""
-    pool = client.connection_pool
-    if type(pool) not in (redis.ConnectionPool, redis.BlockingConnectionPool):
-        return client
-    options = {name: value for name, value in pool.connection_kwargs.items() if name not in _FOREIGN_OPTIONS}
-    ours = redis.ConnectionPool(connection_class=pool.connection_class, **options, **_WIRE_OPTIONS, retry=_no_retry())
-    return redis.Redis(connection_pool=ours)
+def missing_rights(client: redis.Redis, key: str | bytes, commands: Sequence[str]) -> list[str]:
+    """The commands that the client's user may not call on this key from a script. Changes nothing."""
+    lacking = cast(list[bytes], client.eval(cast(str, _RIGHTS.source), 0, cast(str, key), *commands))
+    return [name.decode() for name in lacking]
+
+
+def _named(trouble: ResponseError, client: redis.Redis, script: Script, key: str | bytes) -> ResponseError:
+    """The same trouble with the commands that are lacking: servers say only that a script met one."""
+    return type(trouble)(f"{trouble}; missing: {', '.join(missing_rights(client, key, script.commands))}")

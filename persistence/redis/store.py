@@ -1,7 +1,8 @@
 """`Persistence` in Redis or Valkey: one hash per partition, each intent one Lua call (keys: `persistence.redis.keys`).
 
 A call whose reply was lost is repeated. Then a lost condition may be our own write met again: it counts as success exactly
-when the condition holds the bytes that this call would have written, since writers choose bytes that nobody else writes.
+when the condition holds the bytes that this call would have written, since writers choose bytes that nobody else writes. The
+script itself says what the condition holds, so that both are seen at one moment, and by a server that may be written to.
 """
 
 import json
@@ -15,6 +16,7 @@ from redis.client import Pipeline
 
 from persistence.contract import DEFAULT_LIMIT, IndexEntry, LogEntry
 from persistence.errors import PersistenceError, UnreachableError
+from persistence.redis.clients import Client
 from persistence.redis.keys import SHARDS, Keys, shard_of
 from persistence.redis.link import RETRY_DELAYS, RedisLink, Script, load_script
 
@@ -24,17 +26,24 @@ DEFAULT_PREFIX = "jarvis:workflow:"
 LOG_LIMIT = 10_000
 """Entries that each of the 64 parts of a log keeps, about; older ones go."""
 
+WRITTEN = 1
+"""The reply of a script that took effect; otherwise it is the bytes of the condition, or None."""
+
 _INITIALIZE = load_script("persistence.redis", "index_and_logs", "initialize_if_absent")
 _WRITE = load_script("persistence.redis", "index_and_logs", "write_if_unchanged")
 _DELETE = load_script("persistence.redis", "index_and_logs", "delete_if_unchanged")
 
 
 class RedisPersistence:
-    """The store in one Redis or Valkey server. ``client`` gives the address; ``prefix`` keeps several stores apart."""
+    """The store in Redis or Valkey: one server, the primary that Sentinels name, or a cluster.
+
+    ``client`` gives the address (`redis.Redis`, ``Sentinel.master_for(…)``, `redis.RedisCluster`, or what `connect` made of a
+    URL); ``prefix`` keeps several stores apart.
+    """
 
     def __init__(
         self,
-        client: redis.Redis,
+        client: Client,
         prefix: str = DEFAULT_PREFIX,
         *,
         log_limit: int = LOG_LIMIT,
@@ -67,8 +76,8 @@ class RedisPersistence:
         """See `Persistence.initialize_if_absent`."""
         fields = _flat(records or {})
         args = [partition, condition_key, initial_value, *_entry(partition, index), self._log_limit, len(fields) // 2, *fields]
-        written, uncertain = self._call(_INITIALIZE, partition, args, append)
-        return written or (uncertain and self.get(partition, condition_key) == initial_value)
+        held, uncertain = self._call(_INITIALIZE, partition, args, append)
+        return held == WRITTEN or (uncertain and held == initial_value)
 
     def write_if_unchanged(
         self,
@@ -81,22 +90,22 @@ class RedisPersistence:
         append: Sequence[tuple[str, bytes]] = (),
     ) -> bool:
         """See `Persistence.write_if_unchanged`."""
-        fields, gone = _flat(records), list(delete)
+        fields, gone = _flat(records), [key for key in dict.fromkeys(delete) if key not in records]
         counts = [len(fields) // 2, len(gone)]
         head = [partition, condition_key, expected_value, *_entry(partition, index), self._log_limit, *counts]
         ours = records.get(condition_key)
         # Under an unchanged condition a repeated call would append once more.
         repeatable = not append or ours not in (None, expected_value)
-        written, uncertain = self._call(_WRITE, partition, [*head, *fields, *gone], append, repeatable)
-        return written or (uncertain and ours is not None and self.get(partition, condition_key) == ours)
+        held, uncertain = self._call(_WRITE, partition, [*head, *fields, *gone], append, repeatable)
+        return held == WRITTEN or (uncertain and ours is not None and held == ours)
 
     def delete_if_unchanged(
         self, partition: str, condition_key: str, expected_value: bytes, append: Sequence[tuple[str, bytes]] = ()
     ) -> bool:
         """See `Persistence.delete_if_unchanged`. After a lost reply, a partition that is gone is success."""
         args = [partition, condition_key, expected_value, self._log_limit]
-        deleted, uncertain = self._call(_DELETE, partition, args, append)
-        return deleted or (uncertain and self.get(partition, condition_key) is None)
+        held, uncertain = self._call(_DELETE, partition, args, append)
+        return held == WRITTEN or (uncertain and held is None)
 
     def entry(self, partition: str) -> IndexEntry | None:
         """See `Persistence.entry`."""
@@ -118,16 +127,17 @@ class RedisPersistence:
         name: str | None = None,
         status: str | None = None,
         tag: str | None = None,
+        awaits: str | None = None,
         limit: int = DEFAULT_LIMIT,
         after: IndexEntry | None = None,
     ) -> list[IndexEntry]:
         """See `Persistence.find`: one range over the narrowest of the given values, the others filtered from it."""
-        start = _lookup_start(name, status, tag)
+        start = _lookup_start(name, status, tag, awaits)
         behind = after.partition.encode() if after else None
         found: list[IndexEntry] = []
         while len(found) < limit:
             page = self._lookup(start, behind, limit)
-            found += [entry for entry in self._entries(page) if entry.matches(name, status, tag)]
+            found += [entry for entry in self._entries(page) if entry.matches(name, status, tag, awaits)]
             if len(page) < limit:
                 break
             behind = page[-1][1]
@@ -151,13 +161,12 @@ class RedisPersistence:
 
     def _call(
         self, script: Script, partition: str, args: list[Any], append: Sequence[tuple[str, bytes]], repeatable: bool = True
-    ) -> tuple[bool, bool]:
-        """Whether the script took effect, and whether an earlier try of it may have."""
+    ) -> tuple[int | bytes | None, bool]:
+        """`WRITTEN`, or what the condition holds instead; and whether an earlier try of the script may have taken effect."""
         keys = self._keys(partition)
         names = [keys.partition(partition), keys.due, keys.entries, keys.lookup, *(keys.log(log) for log, _ in append)]
         command = self._link.call(script, names, [*args, *(data for _, data in append)])
-        reply, uncertain = self._link.repeat(command) if repeatable else (self._link.run(command), False)
-        return reply == 1, uncertain
+        return self._link.repeat(command) if repeatable else (self._link.run(command), False)
 
     def _each_shard(self, ask: Callable[[Pipeline, Keys], Any]) -> list[Any]:
         """The replies of all shards to one read, in one round trip."""
@@ -202,19 +211,21 @@ def _entry(partition: str, index: IndexEntry | None) -> tuple[str, str]:
         return "", ""
     index.require_partition(partition)
     stored = {"n": index.name, "s": index.status, "t": index.tag, "m": index.summary, "d": index.due}
+    if index.awaits is not None:
+        stored["a"] = index.awaits
     return json.dumps(stored), "" if index.due is None else repr(index.due)
 
 
 def _decoded(partition: str, data: bytes) -> IndexEntry:
     try:
         stored = json.loads(data)
-        return IndexEntry(partition, stored["d"], stored["n"], stored["s"], stored["t"], stored["m"])
+        return IndexEntry(partition, stored["d"], stored["n"], stored["s"], stored["t"], stored["m"], stored.get("a"))
     except (ValueError, KeyError, TypeError) as trouble:
         raise PersistenceError(f"the index entry of partition {partition!r} is corrupt: restore it from a backup") from trouble
 
 
-def _lookup_start(name: str | None, status: str | None, tag: str | None) -> bytes:
-    for kind, value in (("t", tag), ("n", name), ("s", status)):
+def _lookup_start(name: str | None, status: str | None, tag: str | None, awaits: str | None) -> bytes:
+    for kind, value in (("a", awaits), ("t", tag), ("n", name), ("s", status)):
         if value is not None:
             return f"{kind}:{value}\x00".encode()
     return b"p:\x00"

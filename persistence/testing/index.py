@@ -58,8 +58,8 @@ class IndexCases(StoreCases):
         assert store.due(2.0) == [later]
 
     def test_a_deleted_partition_is_neither_due_nor_found(self, store: Persistence) -> None:
-        stays = IndexEntry("q", 2.0, "name", "status", "tag")
-        add(store, IndexEntry("p", 1.0, "name", "status", "tag"), stays)
+        stays = IndexEntry("q", 2.0, "name", "status", "tag", "", "event")
+        add(store, IndexEntry("p", 1.0, "name", "status", "tag", "", "event"), stays)
         assert store.delete_if_unchanged("p", FENCE, b"1")
         for found in (
             store.due(9.0),
@@ -67,6 +67,7 @@ class IndexCases(StoreCases):
             store.find(name="name"),
             store.find(status="status"),
             store.find(tag="tag"),
+            store.find(awaits="event"),
         ):
             assert found == [stays]
 
@@ -100,14 +101,14 @@ class IndexCases(StoreCases):
 
     def test_each_value_finds_its_entries(self, store: Persistence) -> None:
         entries = [
-            IndexEntry(f"{name}.{status}.{tag}", None, name, status, tag)
-            for name, status, tag in product(("", "x", "y"), ("", "x", "y"), (None, "", "x", "y"))
+            IndexEntry(f"{name}.{status}.{tag}.{awaits}", None, name, status, tag, "", awaits)
+            for name, status, tag, awaits in product(("", "x"), ("", "x", "y"), (None, "", "x"), (None, "", "x"))
         ]
         add(store, *entries)
         ordered = sorted(entries, key=lambda entry: entry.partition.encode())
-        for name, status, tag in product((None, "", "x", "z"), (None, "", "x", "z"), (None, "", "x", "z")):
-            expected = [entry for entry in ordered if entry.matches(name, status, tag)]
-            assert store.find(name=name, status=status, tag=tag) == expected
+        for name, status, tag, awaits in product((None, "", "x", "z"), repeat=4):
+            expected = [entry for entry in ordered if entry.matches(name, status, tag, awaits)]
+            assert store.find(name=name, status=status, tag=tag, awaits=awaits) == expected
 
     def test_a_name_does_not_find_longer_names_or_other_fields(self, store: Persistence) -> None:
         names = ("a", "ab", "a ", "a:", "a\x01", "a\x7f", "A", "b", "n:a", "a\U0001f600")
@@ -118,10 +119,16 @@ class IndexCases(StoreCases):
             assert store.find(status=name) == store.find(tag=name) == []
 
     def test_a_replaced_entry_is_not_found_under_its_old_values(self, store: Persistence) -> None:
-        add(store, IndexEntry("p", 1.0, "old name", "old status", "old tag"))
+        add(store, IndexEntry("p", 1.0, "old name", "old status", "old tag", "", "old event"))
         new = IndexEntry("p", None, "new name", "new status", None)
         assert store.write_if_unchanged("p", FENCE, b"1", {}, index=new)
-        assert store.find(name="old name") == store.find(status="old status") == store.find(tag="old tag") == []
+        assert (
+            store.find(name="old name")
+            == store.find(status="old status")
+            == store.find(tag="old tag")
+            == store.find(awaits="old event")
+            == []
+        )
         assert store.find(name="new name", status="new status") == store.find() == [new]
         assert store.due(math.inf) == []
 

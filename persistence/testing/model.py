@@ -26,7 +26,7 @@ WORDS = st.sampled_from(("", "x", "xy"))
 LOGS = st.lists(st.sampled_from(("log", "other log")), max_size=2)
 TIMES = st.sampled_from((0.0, 1.0, 2.5)) | st.floats(allow_nan=False, allow_infinity=False)
 ENTRIES = st.none() | st.builds(
-    IndexEntry, st.just(""), st.none() | TIMES, WORDS, WORDS, st.none() | WORDS, st.text(max_size=5)
+    IndexEntry, st.just(""), st.none() | TIMES, WORDS, WORDS, st.none() | WORDS, st.text(max_size=5), st.none() | WORDS
 )
 LIMITS = st.integers(1, 5)
 
@@ -136,15 +136,21 @@ class StoreMachine(RuleBasedStateMachine):
         assert [entry.due for entry in found] == due[:limit]
         assert [self.index[entry.partition] for entry in found] == found
 
-    @rule(name=st.none() | WORDS, status=st.none() | WORDS, tag=st.none() | WORDS, limit=LIMITS)
-    def search(self, name: str | None, status: str | None, tag: str | None, limit: int) -> None:
+    @rule(
+        name=st.none() | WORDS,
+        status=st.none() | WORDS,
+        tag=st.none() | WORDS,
+        awaits=st.none() | WORDS,
+        limit=LIMITS,
+    )
+    def search(self, name: str | None, status: str | None, tag: str | None, awaits: str | None, limit: int) -> None:
         """Entries by their values, two pages of them."""
-        matching = [entry for entry in self.index.values() if entry.matches(name, status, tag)]
+        matching = [entry for entry in self.index.values() if entry.matches(name, status, tag, awaits)]
         expected = sorted(matching, key=lambda entry: entry.partition.encode())
-        first = self.store.find(name=name, status=status, tag=tag, limit=limit)
+        first = self.store.find(name=name, status=status, tag=tag, awaits=awaits, limit=limit)
         assert first == expected[:limit]
         if first:
-            after = self.store.find(name=name, status=status, tag=tag, limit=limit, after=first[-1])
+            after = self.store.find(name=name, status=status, tag=tag, awaits=awaits, limit=limit, after=first[-1])
             assert after == expected[limit : 2 * limit]
 
     def teardown(self) -> None:

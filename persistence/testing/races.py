@@ -9,7 +9,7 @@ from multiprocessing.synchronize import Barrier as ProcessBarrier
 
 import pytest
 
-from persistence.contract import Persistence
+from persistence.contract import IndexEntry, Persistence
 from persistence.testing.fixtures import FENCE, StoreCases, data_of
 
 __all__ = ["Opener", "ProcessRaceCases", "ThreadRaceCases"]
@@ -49,6 +49,19 @@ class ThreadRaceCases(StoreCases):
                 seen.append(store.load("p"))
             writing.result()
         assert [loaded for loaded in seen if len(set(loaded.values())) != 1] == []
+
+    def test_records_index_and_logs_change_at_one_moment(self, store: Persistence) -> None:
+        store.initialize_if_absent("p", FENCE, b"0", {}, IndexEntry("p", 0.0))
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(write_everything, store)
+            seen = [look_at_everything(store)]
+            while not writing.done():
+                seen.append(look_at_everything(store))
+            writing.result()
+        seen.append(look_at_everything(store))
+        # Each number was read after the one before it, and none of them ever falls behind another.
+        assert [numbers for numbers in seen if numbers != sorted(numbers)] == []
+        assert seen[-1] == [8 * ROUNDS] * len(seen[-1])
 
 
 class ProcessRaceCases(StoreCases):
@@ -107,6 +120,33 @@ def write_both(store: Persistence) -> None:
     for turn in range(8 * ROUNDS):
         new = f"{turn + 1}".encode()
         assert store.write_if_unchanged("p", FENCE, f"{turn}".encode(), {FENCE: new, "a": new, "b": new})
+
+
+def write_everything(store: Persistence) -> None:
+    """Write a number to a record, to the index and to a log, many times."""
+    for turn in range(8 * ROUNDS):
+        index = IndexEntry("p", turn + 1.0, summary=f"{turn + 1}")
+        append = [("together", f"{turn + 1}".encode())]
+        assert store.write_if_unchanged("p", FENCE, f"{turn}".encode(), {FENCE: f"{turn + 1}".encode()}, (), index, append)
+
+
+def look_at_everything(store: Persistence) -> list[int]:
+    """The number in each place, there and back again, so that whichever place were changed first would be caught."""
+
+    def fence() -> int:
+        return int(store.get("p", FENCE) or b"")
+
+    def entry() -> int:
+        found = store.entry("p")
+        return int(found.summary or 0) if found else -1
+
+    def log() -> int:
+        return len(store.read_log("together", limit=8 * ROUNDS + 1))
+
+    def due() -> int:
+        return int(store.due(1e9)[0].due or 0)
+
+    return [look() for look in (fence, entry, log, due, log, entry, fence)]
 
 
 class _Together:

@@ -33,6 +33,21 @@ def test_the_listener_of_the_how_to_hears_each_node() -> None:
     assert (ran.stdout, ran.stderr) == ("order:17 pack completed\norder:17 ship completed\n", "")
 
 
+def test_the_run_of_the_how_to_is_watched_through_a_callback() -> None:
+    program = blocks("docs/how-to/stream.md")[0]
+    printed = re.findall(r"```text\n(.*?)```", (ROOT / "docs/how-to/stream.md").read_text(), re.DOTALL)[0]
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == (printed, "")
+
+
+def test_the_signals_of_the_how_to_are_published_once_and_consumed_once() -> None:
+    program = blocks("docs/how-to/signals.md")[0]
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    said = [line for line in ran.stdout.splitlines() if not re.match(r"\S+ \S+ \[", line)]
+    assert said == ["True 340", "1 9", "order/18/paid 2 ValueError: out of boxes", "1"]
+    assert ran.stderr == ""
+
+
 def test_the_workflow_of_the_how_to_registers_and_runs(tmp_path: Path) -> None:
     (tmp_path / "orders.py").write_text(blocks("docs/how-to/workflow.md")[0])
     program = (
@@ -44,6 +59,43 @@ def test_the_workflow_of_the_how_to_registers_and_runs(tmp_path: Path) -> None:
     environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("label for flour\n", "")
+
+
+def test_the_sealed_run_of_the_how_to_goes_on_under_a_new_key() -> None:
+    program = blocks("docs/how-to/seal-records.md")[0]
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("yes\nNone\n", "")
+
+
+def test_the_run_in_files_of_the_how_to_is_answered(tmp_path: Path) -> None:
+    program = blocks("docs/how-to/keep-runs-in-files.md")[0]
+    environment = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("yes\n", "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("", " passed"), ("    def load(self, partition):\n        return {}\n", "1 failed")],
+    ids=["keeps the contract", "forgets"],
+)
+def test_five_lines_of_the_how_to_prove_a_store(tmp_path: Path, fault: str, told: str) -> None:
+    lines, names = blocks("docs/how-to/write-a-store.md")
+    assert len([line for line in lines.splitlines() if line]) == 5
+    toy = f"from persistence import InMemoryPersistence\n\nclass MyStore(InMemoryPersistence):\n    pass\n{fault}"
+    (tmp_path / "my_store.py").write_text(toy)
+    (tmp_path / "test_my_store.py").write_text(names + lines)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "test_my_store.py"]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert told in ran.stdout
+    assert ran.returncode == bool(fault)
+
+
+def test_the_run_of_the_how_to_goes_on_in_a_database() -> None:
+    program = blocks("docs/how-to/store-in-sql.md")[0]
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("yes\n", "")
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,10 @@ if not group_reached() then
   redis.call('XGROUP', 'CREATE', stream, group, starting_place(), 'MKSTREAM')
 end
 
+-- Servers before 7.2 make a consumer only when there is something to read: make it known as soon as it is there.
+-- A full server refuses that, and nothing is lost by it.
+redis.pcall('XGROUP', 'CREATECONSUMER', stream, group, consumer)
+
 local deliveries, abandoned, lost = {}, {}, 0
 local function deliver(entry, attempt)
   deliveries[#deliveries + 1] = { entry[1], attempt, entry[2] }

@@ -2,8 +2,33 @@
 --
 -- KEYS  1 partition hash   2 due sorted set   3 entries hash   4 lookup sorted set   5.. log streams, one per appended entry
 
--- A script that fails half-way is not undone, so a key of another program must raise before the first write.
+-- A replica is behind: what it holds says nothing of a condition. This writes nothing, and is refused where nothing can be
+-- written, with the server's own words for why.
+local function require_primary()
+  redis.call('PERSIST', KEYS[1])
+end
+
+local function lost(held)
+  require_primary()
+  return held
+end
+
+-- A script that fails half-way is not undone. So whatever can be refused is met before the first write: a right that is
+-- missing, a key of another program, and, while a Cluster moves the slot, a key that is missing here. For the same reason a key that may have become
+-- empty, and so have vanished, is not touched again.
+local function require_rights()
+  if not redis.acl_check_cmd then
+    return -- not a real server
+  end
+  for _, command in ipairs({ 'HSET', 'HDEL', 'DEL', 'ZADD', 'ZREM', 'XADD', 'PERSIST' }) do
+    if not redis.acl_check_cmd(command, KEYS[1]) then
+      error({ err = 'NOPERM nothing was written, missing: ' .. command })
+    end
+  end
+end
+
 local function require_types()
+  require_rights()
   redis.call('ZCARD', KEYS[2])
   redis.call('HLEN', KEYS[3])
   redis.call('ZCARD', KEYS[4])
@@ -17,16 +42,36 @@ local function lookups(partition, entry)
   if entry.t and entry.t ~= cjson.null then
     members[4] = 't:' .. entry.t .. '\0' .. partition
   end
+  if entry.a then
+    members[#members + 1] = 'a:' .. entry.a .. '\0' .. partition
+  end
   return members
 end
 
-local function forget_entry(partition)
-  local old = redis.call('HGET', KEYS[3], partition)
-  if old then
-    redis.call('ZREM', KEYS[4], unpack(lookups(partition, cjson.decode(old))))
-    redis.call('ZREM', KEYS[2], partition)
-    redis.call('HDEL', KEYS[3], partition)
+-- What finds the partition now, as a set.
+local function lookups_now(partition)
+  local found = {}
+  local entry = redis.call('HGET', KEYS[3], partition)
+  for _, member in ipairs(entry and lookups(partition, cjson.decode(entry)) or {}) do
+    found[member] = true
   end
+  return found
+end
+
+local function forget_lookups(members)
+  for member in pairs(members) do
+    redis.call('ZREM', KEYS[4], member)
+  end
+end
+
+local function forget_entry(partition)
+  local old = lookups_now(partition)
+  if not next(old) then
+    return
+  end
+  forget_lookups(old)
+  redis.call('ZREM', KEYS[2], partition)
+  redis.call('HDEL', KEYS[3], partition)
 end
 
 -- entry: '' keeps the entry as it is; due: '' for no due time.
@@ -34,13 +79,17 @@ local function set_entry(partition, entry, due)
   if entry == '' then
     return
   end
-  forget_entry(partition)
+  local old = lookups_now(partition)
   redis.call('HSET', KEYS[3], partition, entry)
   for _, member in ipairs(lookups(partition, cjson.decode(entry))) do
     redis.call('ZADD', KEYS[4], 0, member)
+    old[member] = nil
   end
+  forget_lookups(old)
   if due ~= '' then
     redis.call('ZADD', KEYS[2], due, partition)
+  else
+    redis.call('ZREM', KEYS[2], partition)
   end
 end
 

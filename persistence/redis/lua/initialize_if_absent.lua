@@ -2,10 +2,11 @@
 --
 -- ARGV  1 partition   2 condition key   3 initial value   4 entry JSON or ''   5 due or ''   6 log limit
 --       7 number of records, then the records, then the log entries. The condition is written last, so that it wins.
--- Returns 1 when written, 0 when the condition existed.
+-- Returns 1 when written, else what the condition holds.
 
-if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then
-  return 0
+local held = redis.call('HGET', KEYS[1], ARGV[2])
+if held then
+  return lost(held)
 end
 local count = tonumber(ARGV[7])
 require_types()

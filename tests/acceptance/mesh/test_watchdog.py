@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mesh.watchdog import STALE_TOPIC, alert_key
-from workers.schedule import sweep_watchdog
+from workers.schedules.watchdog import sweep_watchdog
 
 pytestmark = pytest.mark.processes
 

@@ -1,6 +1,7 @@
 """A server that a test may stop, kill and start again."""
 
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -35,6 +36,15 @@ class Server:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def freeze(self) -> None:
+        """Let it hang, with its connections open."""
+        assert self._process
+        self._process.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        assert self._process
+        self._process.send_signal(signal.SIGCONT)
 
     def forget_data(self) -> None:
         shutil.rmtree(self._folder / "appendonlydir")

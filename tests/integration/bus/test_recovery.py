@@ -299,3 +299,52 @@ def test_concurrent_publishers_of_one_id_all_get_the_same_entry(server_url):
     assert len(published) == 8
     assert all(signal == published[0] for signal in published)
     assert open_bus(server_url).read() == [published[0]]
+
+
+def troubles(logs):
+    return [entry["log_level"] for entry in logs if "trouble" in entry["event"]]
+
+
+def test_a_consumer_waits_while_its_server_is_a_replica_and_says_so_once(server, running):
+    bus, seen, client = open_bus(server.url), [], redis.Redis.from_url(server.url)
+    with structlog.testing.capture_logs() as logs:
+        running(SignalConsumer(bus, "g", lambda signal: seen.append(signal.id)))
+        bus.publish("before", "fact", {})
+        eventually(lambda: seen == ["before"])
+        client.replicaof("127.0.0.1", 1)
+        with pytest.raises(BusError, match="read-only replica"):
+            bus.publish("refused", "fact", {})
+        eventually(lambda: troubles(logs) == ["warning"])
+        client.replicaof("NO", "ONE")
+        bus.publish("after", "fact", {})
+        eventually(lambda: seen == ["before", "after"])
+        eventually(lambda: troubles(logs) == ["warning", "info"])
+    client.close()
+
+
+def test_a_consumer_of_a_server_that_hangs_goes_on_within_seconds_after_it_wakes(server, running):
+    bus = RedisSignalBus(redis.Redis.from_url(server.url, socket_timeout=0.5))
+    seen = []
+    with structlog.testing.capture_logs() as logs:
+        running(SignalConsumer(bus, "g", lambda signal: seen.append(signal.id), topics=("fact",), takeover_after=0.5))
+        eventually(lambda: bool(bus.groups()))
+        server.freeze()
+        try:
+            # The blocked read finds out by itself that nobody answers.
+            eventually(lambda: troubles(logs) == ["warning"])
+        finally:
+            server.wake()
+        bus.publish("after", "fact", {})
+        eventually(lambda: seen == ["after"])
+        eventually(lambda: troubles(logs) == ["warning", "info"])
+
+
+def test_a_consumer_of_a_full_server_handles_what_is_there(server_url, full):
+    bus, seen = open_bus(server_url), []
+    bus.publish_many(facts("a", "b"))
+    consumer = SignalConsumer(bus, "g", lambda signal: seen.append(signal.id), topics=("fact",))
+    assert consumer.drain() == 2
+    bus.publish_many(facts("c", "d"))
+    full()
+    assert consumer.drain() == 2
+    assert seen == ["a", "b", "c", "d"]

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -71,22 +72,23 @@ class OwnServer:
 
 
 class Wire:
-    """A unix socket in front of a server that can lose a reply or a request, or answer in the server's place.
+    """A socket in front of a server that can lose a reply or a request, or answer in the server's place.
 
     Requests and replies are small enough to pass in one piece; only script calls are lost or answered.
     """
 
-    def __init__(self, path: Path, server: Path) -> None:
-        self.url = f"unix://{path}?db=0"
+    def __init__(self, listener: socket.socket, server: str | tuple[str, int]) -> None:
+        self.url = ""
         self.lost_replies = 0
         """Replies still to be lost: the command took effect, and the connection breaks in place of the reply."""
+        self.swallowed_replies = 0
+        """Replies still to be swallowed: the command took effect, and nothing ever comes."""
         self.lost_requests = 0
         """Requests still to be lost: the connection breaks before the server sees them."""
         self.answers: list[bytes] = []
         """Replies still to be given without asking the server."""
         self._server = server
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(path))
+        self._listener = listener
         self._listener.listen()
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
@@ -104,8 +106,8 @@ class Wire:
                 threading.Thread(target=self._serve, args=(near,), daemon=True).start()
 
     def _serve(self, near: socket.socket) -> None:
-        with near, socket.socket(socket.AF_UNIX) as far, suppress(OSError):
-            far.connect(str(self._server))
+        with near, socket.socket(self._listener.family) as far, suppress(OSError):
+            far.connect(self._server)
             script = False
             while True:
                 for end in select.select([near, far], [], [])[0]:
@@ -133,6 +135,9 @@ class Wire:
         if script and self.lost_replies and not data.startswith(b"-"):
             self.lost_replies -= 1
             return False
+        if script and self.swallowed_replies and not data.startswith(b"-"):
+            self.swallowed_replies -= 1
+            return True
         near.sendall(data)
         return True
 
@@ -150,6 +155,38 @@ def server(request: pytest.FixtureRequest) -> Iterator[OwnServer]:
 @pytest.fixture
 def wire(server: OwnServer) -> Iterator[Wire]:
     """Return a wire to `server`."""
-    wire = Wire(server.folder / "w", server.path)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(server.folder / "w"))
+    wire = Wire(listener, str(server.path))
+    wire.url = f"unix://{server.folder / 'w'}?db=0"
     yield wire
     wire.close()
+
+
+@dataclass
+class WiredCluster:
+    """A cluster whose nodes are reached by a wire each."""
+
+    wires: dict[int, Wire]
+    """Wires by the port of the node."""
+    ports: dict[int, int]
+    """Ports of the wires by the port of the node."""
+    first: int
+
+    def client(self) -> redis.RedisCluster:
+        """A plain client that is told of the wires, as of a cluster behind a tunnel."""
+        return redis.RedisCluster("127.0.0.1", self.first, address_remap=self._remapped)
+
+    def _remapped(self, address: tuple[str, int]) -> tuple[str, int]:
+        return address[0], self.ports[address[1]]
+
+
+@pytest.fixture
+def wired_cluster(cluster) -> Iterator[WiredCluster]:
+    """Return the way to `cluster` that leads over wires."""
+    listeners = {node.port: socket.create_server(("127.0.0.1", 0)) for node in cluster.nodes}
+    ports = {port: listener.getsockname()[1] for port, listener in listeners.items()}
+    wires = {port: Wire(listener, ("127.0.0.1", port)) for port, listener in listeners.items()}
+    yield WiredCluster(wires, ports, ports[cluster.nodes[0].port])
+    for wire in wires.values():
+        wire.close()

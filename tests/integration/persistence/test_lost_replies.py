@@ -97,3 +97,40 @@ def test_what_never_gets_a_reply_is_an_error_and_not_a_conflict(wired, wire):
     wire.lost_replies = len(NEVER_AT_ONCE) + 1
     with pytest.raises(UnreachableError, match=r"no answer from the Redis server at .*: start it or correct its URL"):
         wired.write_if_unchanged("p", "f", b"1", {"f": b"mine"})
+
+
+@pytest.mark.parametrize("intent", INTENTS)
+def test_a_reply_that_never_comes_counts_as_success_once(store, wired, wire, intent):
+    act, left = INTENTS[intent]
+    impatient = RedisPersistence(connect(wire.url, socket_timeout=0.2), retry_delays=NEVER_AT_ONCE)
+    wire.swallowed_replies = 1
+    assert act(impatient)
+    assert wire.swallowed_replies == 0
+    assert store.load("p") == left
+    assert [entry.data for entry in store.read_log("log")] == [b"told"]
+
+
+@pytest.mark.parametrize("lost", ["lost_replies", "lost_requests"])
+@pytest.mark.parametrize("intent", INTENTS)
+def test_what_a_cluster_loses_takes_effect_once(cluster, wired_cluster, intent, lost):
+    act, left = INTENTS[intent]
+    store = RedisPersistence(connect(cluster.url))
+    store.initialize_if_absent("p", "f", b"1", {"a": b"1"})
+    wired = RedisPersistence(wired_cluster.client(), retry_delays=NEVER_AT_ONCE)
+    wired.write_if_unchanged("p", "f", b"1", {})
+    for wire in wired_cluster.wires.values():
+        setattr(wire, lost, 1)
+    assert act(wired)
+    assert sum(getattr(wire, lost) for wire in wired_cluster.wires.values()) == 2
+    assert store.load("p") == left
+    assert [entry.data for entry in store.read_log("log")] == [b"told"]
+    assert store.find() == ([] if intent == "delete" else [ENTRY])
+
+
+def test_what_a_cluster_never_answers_is_an_error_and_not_a_conflict(cluster, wired_cluster):
+    wired = RedisPersistence(wired_cluster.client(), retry_delays=NEVER_AT_ONCE)
+    wired.initialize_if_absent("p", "f", b"1")
+    for wire in wired_cluster.wires.values():
+        wire.lost_replies = len(NEVER_AT_ONCE) + 1
+    with pytest.raises(UnreachableError, match=r"no answer from the Redis cluster at 127\.0\.0\.1:\d+.*: start it"):
+        wired.write_if_unchanged("p", "f", b"1", {"f": b"mine"})

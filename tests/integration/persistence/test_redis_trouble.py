@@ -81,9 +81,9 @@ def test_a_missing_right_is_an_error_that_names_it(server, store):
     assert_unchanged(store)
 
 
-@pytest.mark.parametrize("right", ["zcard", "hget", "hlen", "xlen"])
-def test_a_right_that_a_script_misses_is_an_error_and_nothing_is_written(server, store, right):
-    with pytest.raises(PersistenceError, match=r"lacks a right .*: grant it with ACL SETUSER"):
+@pytest.mark.parametrize("right", ["zcard", "hget", "hlen", "xlen", "zrem", "zadd", "hset", "hdel", "xadd"])
+def test_a_right_that_a_script_misses_is_an_error_that_names_it_and_nothing_is_written(server, store, right):
+    with pytest.raises(PersistenceError, match=rf"lacks a right .*missing: {right.upper()}\b.*: grant it with ACL SETUSER"):
         change(as_user(server, "almost", "~*", "+@all", f"-{right}"))
     assert_unchanged(store)
 
@@ -130,6 +130,79 @@ def test_a_replica_is_an_error_that_names_the_primary(server, store):
             store.load("p")
         client.replicaof("NO", "ONE")
     assert_unchanged(store)
+
+
+@pytest.mark.parametrize("patience", [AT_ONCE, (0.0, 0.0)])
+def test_a_replica_never_says_that_a_condition_is_lost(server, store, patience):
+    behind = RedisPersistence(connect(server.url), retry_delays=patience)
+    with server.client() as client:
+        client.replicaof("127.0.0.1", 1)
+        for ask in (
+            lambda: behind.initialize_if_absent("p", "f", b"1"),
+            lambda: behind.write_if_unchanged("p", "f", b"0", {"f": b"2"}),
+            lambda: behind.write_if_unchanged("p", "f", b"1", {}),
+            lambda: behind.delete_if_unchanged("p", "f", b"0"),
+        ):
+            with pytest.raises(PersistenceError, match=r"read-only replica .*: point the URL at the primary"):
+                ask()
+        client.replicaof("NO", "ONE")
+    assert_unchanged(store)
+
+
+def test_a_server_that_becomes_the_primary_is_waited_for(server, store):
+    patient = RedisPersistence(connect(server.url), retry_delays=PATIENT)
+    with server.client() as client:
+        client.replicaof("127.0.0.1", 1)
+        promoting = threading.Timer(0.2, client.replicaof, ("NO", "ONE"))
+        promoting.start()
+        assert change(patient)
+        promoting.join()
+    assert len(store.read_log("log")) == 1
+
+
+def test_a_disk_that_takes_no_snapshot_is_an_error_and_nothing_is_written(server):
+    server.stop()
+    (server.folder / "gone").mkdir()
+    server.start("--appendonly", "no", "--save", "3600 1", "--dir", str(server.folder / "gone"))
+    store = RedisPersistence(connect(server.url), retry_delays=AT_ONCE)
+    store.initialize_if_absent("p", "f", b"1", {"a": b"1"}, ENTRY)
+    (server.folder / "gone").rmdir()
+    with server.client() as client:
+        client.bgsave()
+        poll(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
+    for write in (lambda: change(store), lambda: store.write_if_unchanged("p", "f", b"0", {})):
+        with pytest.raises(PersistenceError, match=r"cannot save to its disk .*: free space or repair the disk; nothing was"):
+            write()
+    assert_unchanged(store)
+
+
+def test_a_server_busy_with_a_script_is_waited_for(server, store):
+    with server.client() as client, server.client(socket_timeout=None) as other:
+        client.config_set("busy-reply-threshold", 1)
+        endless = threading.Thread(target=run_endless_script, args=(other,))
+        endless.start()
+        poll(lambda: is_busy(client))
+        with pytest.raises(PersistenceError, match=r"busy with a script .*: wait, or end it with SCRIPT KILL"):
+            change(store)
+        ending = threading.Timer(0.2, client.script_kill)
+        ending.start()
+        assert change(RedisPersistence(connect(server.url), retry_delays=PATIENT))
+        ending.join()
+        endless.join()
+    assert len(store.read_log("log")) == 1
+
+
+def run_endless_script(client: redis.Redis) -> None:
+    with pytest.raises(redis.ResponseError, match=r"(?i)killed"):
+        client.eval("while true do end", 0)
+
+
+def is_busy(client: redis.Redis) -> bool:
+    try:
+        client.get("any")
+    except redis.ResponseError as refused:
+        return str(refused).startswith("BUSY")
+    return False
 
 
 def test_too_few_replicas_are_an_error_and_nothing_is_written(server, store):

@@ -7,7 +7,7 @@ import fakeredis
 import pytest
 import structlog
 
-from bus import Backoff, BusError, BusUnreachableError, InMemorySignalBus, RedisSignalBus, Signal, SignalConsumer
+from bus import Backoff, BusError, BusUnreachableError, GroupInfo, InMemorySignalBus, RedisSignalBus, Signal, SignalConsumer
 from bus.testing import eventually
 
 
@@ -227,3 +227,66 @@ def test_stopping_amid_trouble_ends_without_an_error():
         thread.join(10)
     assert not thread.is_alive()
     assert "stopped amid bus trouble" in logs[-1]["event"]
+
+
+def test_several_async_handlers_run_at_a_time_on_one_loop(bus):
+    async def main():
+        together = asyncio.Barrier(4)
+
+        async def handler(_):
+            # Passed only when four are in hand at the same time.
+            await asyncio.wait_for(together.wait(), 10)
+
+        return await SignalConsumer(bus, "g", handler, concurrency=4).aio.drain()
+
+    bus.publish_many(facts(8))
+    assert asyncio.run(main()) == 8
+
+
+@pytest.mark.parametrize("side", ["threads", "loop"])
+def test_an_error_of_the_bus_in_one_lane_is_raised_after_the_others_have_ended(bus, side):
+    class Deaf(InMemorySignalBus):
+        def join(self, *args, **options):
+            reader = super().join(*args, **options)
+            heard = reader.acknowledge
+
+            def acknowledge(deliveries):
+                if deliveries[0].signal.id == "0":
+                    raise BusUnreachableError("deaf")
+                heard(deliveries)
+
+            reader.acknowledge = acknowledge
+            return reader
+
+    deaf, seen = Deaf(), []
+    deaf.publish_many(facts(4))
+    consumer = SignalConsumer(deaf, "g", lambda signal: seen.append(signal.id), concurrency=4)
+    with pytest.raises(BusUnreachableError, match="deaf"):
+        consumer.drain() if side == "threads" else asyncio.run(consumer.aio.drain())
+    assert sorted(seen) == ["0", "1", "2", "3"]
+    assert deaf.groups()[0].pending == 1
+
+
+def test_stopping_gives_back_what_no_lane_has_begun(bus, running):
+    entered, go_on, seen = threading.Barrier(3), threading.Event(), []
+
+    def handler(signal):
+        if not go_on.is_set():
+            entered.wait(10)
+        assert go_on.wait(10)
+        seen.append(signal.id)
+
+    bus.publish_many(facts(10))
+    consumer = SignalConsumer(bus, "g", handler, concurrency=2)
+    thread = running(consumer)
+    entered.wait(10)
+    consumer.stop()
+    go_on.set()
+    thread.join(10)
+    assert sorted(seen) == ["0", "1"]
+    assert bus.groups()[0] == GroupInfo("g", unread=0, pending=0, retrying=8, dead=0)
+
+
+def test_a_consumer_without_a_slot_for_a_handler_is_refused(bus):
+    with pytest.raises(BusError, match="concurrency must be 1 or more"):
+        SignalConsumer(bus, "g", print, concurrency=0)

@@ -92,7 +92,7 @@ def test_what_was_trimmed_in_hand_is_counted_once_and_cleared(bus, clock):
     reader.retry(failed, 10)
     clock.advance(FACTS.retention + 1)
     bus.publish("new", "fact", {})
-    consumer = SignalConsumer(bus, "g", lambda _: None)
+    consumer = SignalConsumer(bus, "g", lambda _: None, topics=("fact",))
     assert consumer.drain() == 1
     assert consumer.lost == 2
     assert consumer.drain() == 0

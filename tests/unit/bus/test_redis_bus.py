@@ -2,6 +2,7 @@
 
 import fakeredis
 import pytest
+import redis
 import structlog
 
 from bus import BusError, RedisSignalBus, Signal, SignalConsumer
@@ -162,3 +163,37 @@ def test_a_client_that_decodes_text_or_speaks_resp3_serves_as_well():
         assert bus.read()[-1] == published
         assert SignalConsumer(bus, f"g{number}", lambda _: None).drain() == number + 1
         assert bus.groups()[number].name == f"g{number}"
+
+
+def test_a_group_that_goes_while_it_is_looked_at_is_left_out(bus, client, monkeypatch):
+    bus.publish("a", "fact", {})
+    for group in ("goes", "stays"):
+        bus.join(group, "c", topics=("fact",), takeover_after=60).take(1)
+    asked = bus._group_infos
+
+    def asked_just_before(keys):
+        infos = asked(keys)
+        client.xgroup_destroy(FACTS_KEY, "goes")
+        return infos
+
+    monkeypatch.setattr(bus, "_group_infos", asked_just_before)
+    assert [group.name for group in bus.groups()] == ["stays"]
+
+
+def test_one_publication_is_one_trip_and_a_batch_is_one_for_each_stream():
+    sent = []
+
+    class Counted(fakeredis.FakeRedisConnection):
+        def send_packed_command(self, command, check_health=True):
+            sent.append(command)
+            super().send_packed_command(command, check_health)
+
+    pool = redis.ConnectionPool(connection_class=Counted, server=fakeredis.FakeServer())
+    bus = RedisSignalBus(fakeredis.FakeRedis(connection_pool=pool))
+    bus.publish("warm", "fact", {})
+    sent.clear()
+    bus.publish("a", "fact", {})
+    bus.publish("a", "fact", {"again": True})
+    assert len(sent) == 2
+    bus.publish_many([Signal("b", "fact", {}), Signal("c", "agent.heartbeat", {}), Signal("d", "fact", {})])
+    assert len(sent) == 4

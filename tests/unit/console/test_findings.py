@@ -20,14 +20,17 @@ SOUND = {
 }
 
 
-def judged(*, fsync="everysec", ahead=0.0, **info):
-    findings = list(judge_server(ServerFacts("host:6379", {**SOUND, **info}, fsync, ahead)))
+def judged(*, fsync="everysec", ahead=0.0, missing=(), scripts=None, **info):
+    findings = list(judge_server(ServerFacts("host:6379", {**SOUND, **info}, fsync, ahead, missing, scripts)))
     return {finding.check: finding for finding in findings}
 
 
 def test_a_sound_server_has_nothing_wrong():
     found = judged()
-    assert list(found) == ["server", "append-only file", "fsync", "memory", "clocks"]
+    assert list(found) == [
+        *("server", "append-only file", "fsync", "snapshots", "memory", "memory used", "replicas"),
+        *("clocks", "scripts", "rights"),
+    ]
     assert {finding.state for finding in found.values()} == {State.OK}
     assert found["server"].fact == "Redis 7.0.15 at host:6379"
 
@@ -41,7 +44,15 @@ def test_valkey_is_called_by_its_own_name_and_version():
     [
         ({"redis_version": "6.2.14"}, "server", State.WRONG),
         ({"role": "slave"}, "server", State.WRONG),
-        ({"connected_slaves": 1}, "server", State.NOTE),
+        ({"connected_slaves": 1, "slave0": {"state": "online"}}, "replicas", State.NOTE),
+        ({"connected_slaves": 1, "slave0": {"state": "wait_bgsave"}}, "replicas", State.WRONG),
+        ({"rdb_last_bgsave_status": "err"}, "snapshots", State.WRONG),
+        ({"maxmemory": 1000, "used_memory": 800}, "memory used", State.OK),
+        ({"maxmemory": 1000, "used_memory": 901}, "memory used", State.WRONG),
+        ({"missing": ["hget on jarvis:workflow:{0}:p:"]}, "rights", State.WRONG),
+        ({"missing": None}, "rights", State.NOTE),
+        ({"scripts": "refused (NOPERM)"}, "scripts", State.WRONG),
+        ({"ahead": None}, "clocks", State.NOTE),
         ({"aof_enabled": 0}, "append-only file", State.WRONG),
         ({"aof_last_write_status": "err"}, "append-only file", State.WRONG),
         ({"maxmemory": 1000, "maxmemory_policy": "allkeys-lru"}, "memory", State.WRONG),
@@ -58,6 +69,13 @@ def test_what_endangers_runs_is_said_and_what_it_means(info, check, state):
     finding = judged(**info)[check]
     assert finding.state is state
     assert finding.meaning or state is State.OK or check == "clocks"
+
+
+def test_what_a_user_may_not_see_is_said_and_is_not_wrong():
+    findings = list(judge_server(ServerFacts("host:6379", missing=())))
+    assert {finding.state for finding in findings} == {State.OK, State.NOTE}
+    assert [finding.check for finding in findings if finding.state is State.NOTE] == ["settings", "clocks"]
+    assert all("grant +" in finding.meaning for finding in findings if finding.state is State.NOTE)
 
 
 def test_without_an_append_only_file_nothing_is_said_of_its_fsync():

@@ -8,7 +8,20 @@ import pytest
 import redis
 import redis.asyncio
 from redis.backoff import ConstantBackoff
-from redis.exceptions import AuthenticationError, BusyLoadingError, ReadOnlyError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterDownError,
+    ClusterError,
+    MasterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisClusterException,
+    ResponseError,
+    SlotNotCoveredError,
+    TryAgainError,
+)
 from redis.retry import Retry
 
 from persistence import IndexEntry, PersistenceError, RedisPersistence, UnreachableError
@@ -62,6 +75,55 @@ def test_a_server_that_still_loads_cannot_have_done_anything(link):
     assert link.repeat(Scripted(redis.ConnectionError("gone"), loading)) == ("answer", True)
 
 
+NOT_YET = [
+    *(ReadOnlyError("no"), MasterDownError("no"), ClusterDownError("no"), TryAgainError("no"), SlotNotCoveredError("no")),
+    *(ClusterError("TTL exhausted."), ResponseError("BUSY Redis is busy running a script")),
+]
+
+
+@pytest.mark.parametrize("trouble", NOT_YET, ids=repr)
+def test_a_server_that_cannot_write_yet_is_asked_again_and_has_done_nothing(link, trouble):
+    assert link.repeat(Scripted(trouble, trouble)) == ("answer", False)
+    with pytest.raises(PersistenceError) as caught:
+        link.repeat(Scripted(*[trouble] * 10))
+    assert not isinstance(caught.value, UnreachableError)
+
+
+def caused(cause: Exception) -> Exception:
+    """What the client of a cluster makes of trouble with every node."""
+    trouble = RedisClusterException("Redis Cluster cannot be connected. Please provide at least one reachable node")
+    trouble.__cause__ = cause
+    return trouble
+
+
+def test_a_cluster_that_is_looked_for_after_trouble_leaves_the_outcome_uncertain(link):
+    assert link.repeat(Scripted(caused(redis.ConnectionError("gone")))) == ("answer", True)
+    with pytest.raises(UnreachableError, match=r"no answer .*: start it"):
+        link.repeat(Scripted(*[caused(redis.ConnectionError("gone"))] * 10))
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (AuthenticationError("no"), "refused these credentials"),
+        (NoPermissionError("no"), "lacks a right"),
+        (RedisClusterException("Cluster mode is not enabled on this node"), "redis:// for a single server"),
+    ],
+)
+def test_what_a_cluster_refuses_is_told_as_it_was_and_not_repeated(link, cause, words):
+    command = Scripted(caused(cause))
+    with pytest.raises(PersistenceError, match=words) as caught:
+        link.repeat(command)
+    assert command.tries == 1
+    assert not isinstance(caught.value, UnreachableError)
+
+
+def test_the_words_that_the_library_puts_before_those_of_the_server_are_left_out(link):
+    wrong_type = ResponseError("Command # 1 (HGET key field) of pipeline caused error: WRONGTYPE Operation against a key")
+    with pytest.raises(PersistenceError, match=r"another program is in the way \(WRONGTYPE Operation"):
+        link.repeat(Scripted(wrong_type))
+
+
 def test_tries_are_bounded_and_pauses_grow_with_jitter(link, slept):
     command = Scripted(*[redis.ConnectionError("gone")] * 10)
     with pytest.raises(UnreachableError, match="no answer from the Redis server at nowhere:1"):
@@ -70,7 +132,7 @@ def test_tries_are_bounded_and_pauses_grow_with_jitter(link, slept):
     assert [delay / 2 <= pause <= delay for pause, delay in zip(slept, DELAYS, strict=True)] == [True] * len(DELAYS)
 
 
-@pytest.mark.parametrize("trouble", [AuthenticationError("no"), ReadOnlyError("no"), ResponseError("no")])
+@pytest.mark.parametrize("trouble", [AuthenticationError("no"), OutOfMemoryError("no"), ResponseError("no")])
 def test_a_refusal_is_not_repeated(link, trouble):
     command = Scripted(trouble)
     with pytest.raises(PersistenceError) as caught:
@@ -99,6 +161,35 @@ def test_the_address_holds_no_credentials():
     assert address("redis://user:secret@host:6380/2") == "host:6380"
     assert address("rediss://user:secret@host") == "host:6379"
     assert address("unix://user:secret@/run/redis.sock") == "/run/redis.sock"
+
+
+def test_what_people_read_of_sentinels_and_clusters_holds_no_credentials():
+    def words(url: str) -> str:
+        link = RedisLink(connect(url), error=PersistenceError, retry_delays=())
+        with pytest.raises(PersistenceError) as caught:
+            link.repeat(Scripted(redis.ConnectionError("gone")))
+        return str(caught.value)
+
+    sentinel = words("redis+sentinel://user:secret@one,two:1/mesh?sentinel_password=hidden")
+    assert sentinel.startswith("no answer from the Redis primary 'mesh' by the Sentinels at one:26379,two:1: start it")
+    assert "secret" not in sentinel
+    assert "hidden" not in sentinel
+    assert "secret" not in repr(connect("redis+cluster://user:secret@one"))
+
+
+def test_the_options_of_a_url_reach_the_servers_and_the_sentinels():
+    url = "rediss+sentinel://user:pw@one/mesh/3?sentinel_username=s&socket_timeout=2&ssl_check_hostname=false"
+    pool = RedisLink(connect(url), error=PersistenceError).client.connection_pool
+    options = pool.connection_kwargs
+    assert (options["username"], options["password"], options["db"], options["socket_timeout"]) == ("user", "pw", 3, 2)
+    assert issubclass(pool.connection_class, redis.SSLConnection)
+    (asked,) = pool.sentinel_manager.sentinels
+    assert issubclass(asked.connection_pool.connection_class, redis.SSLConnection)
+    assert asked.connection_pool.connection_kwargs["username"] == "s"
+    assert asked.connection_pool.make_connection().retry.get_retries() == 0
+    cluster = connect("rediss+cluster://user:pw@one,two:1?ssl_ca_certs=ca.pem")
+    assert cluster.nodes == (("one", 6379), ("two", 1))
+    assert (cluster.options["ssl"], cluster.options["ssl_ca_certs"], cluster.options["username"]) == (True, "ca.pem", "user")
 
 
 NOT_CLIENTS: dict[str, Callable[[], object]] = {

@@ -1,12 +1,14 @@
 """The contract suite is worth something: each of these plausible faults of a backend fails the case that is meant for it."""
 
+import time
 import unicodedata
 from dataclasses import replace
 
 import pytest
 
 from persistence import InMemoryPersistence
-from persistence.testing import PersistenceContract
+from persistence.testing import PersistenceContract, PersistenceScaleContract, PersistenceTroubleContract
+from persistence.testing.trouble import CALLS
 
 
 class AbsentEqualsEmpty(InMemoryPersistence):
@@ -122,6 +124,37 @@ class PageIncludesItsStart(InMemoryPersistence):
         return super().read_log(name, str(max(int(after) - 1, 0)) if after else after, *rest, **named)
 
 
+class ChangesOneAfterTheOther(InMemoryPersistence):
+    """Writes records, index and logs in three operations, in an order of its own."""
+
+    order = ("records", "index", "append")
+
+    def write_if_unchanged(self, partition, condition_key, expected_value, records, delete=(), index=None, append=()):
+        given = {"records": (records, None, ()), "index": ({}, index, ()), "append": ({}, None, append)}
+        for part in self.order:
+            only_records, only_index, only_append = given[part]
+            expected = self.get(partition, condition_key)
+            super().write_if_unchanged(partition, condition_key, expected, only_records, (), only_index, only_append)
+            time.sleep(0.0005)  # the fault: others look in between
+        return True
+
+
+class IndexesLast(ChangesOneAfterTheOther):
+    order = ("records", "append", "index")
+
+
+class IndexesFirst(ChangesOneAfterTheOther):
+    order = ("index", "records", "append")
+
+
+class AppendsFirst(ChangesOneAfterTheOther):
+    order = ("append", "records", "index")
+
+
+class AnswersInTrouble(InMemoryPersistence):
+    """Takes a server that is gone for a lost condition, or for a partition that is not there."""
+
+
 FAULTS = {
     AbsentEqualsEmpty: "test_an_absent_condition_equals_nothing_not_even_empty_bytes",
     InitializesAgain: "test_an_empty_condition_counts_as_initialized",
@@ -156,3 +189,24 @@ def test_an_inexact_due_time_fails_its_case(store):
 def test_a_lost_condition_that_leaves_a_trace_fails_its_case(store):
     with pytest.raises(AssertionError):
         PersistenceContract().test_a_lost_condition_leaves_records_index_and_logs_as_they_were(store(), "write")
+
+
+@pytest.mark.parametrize("store", [IndexesLast, IndexesFirst, AppendsFirst])
+def test_a_write_in_several_operations_fails_its_case(store):
+    with pytest.raises(AssertionError):
+        PersistenceContract().test_records_index_and_logs_change_at_one_moment(store())
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_trouble_that_is_taken_for_an_answer_fails_its_case(call):
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        PersistenceTroubleContract().test_a_store_that_cannot_answer_raises_and_returns_nothing(AnswersInTrouble(), call)
+
+
+class Scales(PersistenceScaleContract):
+    few, many = 20, 20_000
+
+
+def test_an_index_that_reads_every_entry_fails_its_case():
+    with pytest.raises(AssertionError):
+        Scales().test_what_is_due_and_found_comes_in_indexed_time(InMemoryPersistence())

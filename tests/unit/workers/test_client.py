@@ -5,6 +5,7 @@ from functools import cached_property
 
 import pytest
 
+from bus import InMemorySignalBus, SignalBus
 from persistence import InMemoryPersistence, Persistence
 from workers import MeshClient, Settings, register
 from workers.composition import Runtime
@@ -53,6 +54,10 @@ class MemoryRuntime(Runtime):
     @cached_property
     def store(self) -> Persistence:
         return InMemoryPersistence()
+
+    @cached_property
+    def signals(self) -> SignalBus:
+        return InMemorySignalBus()
 
     @cached_property
     def hints(self) -> Noted:  # pyright: ignore[reportIncompatibleMethodOverride]

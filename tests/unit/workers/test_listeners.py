@@ -9,6 +9,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from bus import InMemorySignalBus
 from persistence import InMemoryPersistence
 from workers.composition import Runtime
 from workers.listeners import log_steps, process_listeners
@@ -140,6 +141,7 @@ def test_the_composition_root_adds_its_listeners_to_those_of_a_definition(monkey
     register("listened", lambda workflow_id: Workflow(workflow_id, nodes=[first, asking], listeners=[heard.append]))
     runtime = Runtime(Settings(redis_url="redis://localhost:1/0"))
     monkeypatch.setitem(runtime.__dict__, "store", InMemoryPersistence())
+    monkeypatch.setitem(runtime.__dict__, "signals", InMemorySignalBus())
     more: list[Any] = []
     monkeypatch.setitem(runtime.__dict__, "listeners", (more.append,))
     runtime.definition("listened", "listened:1").run()

@@ -14,12 +14,14 @@ from workflow import (
     SerializationError,
     StartEvent,
     StopEvent,
+    WorkflowEngine,
     WorkflowError,
     WorkflowRefusedError,
     WorkflowState,
     WorkflowStatus,
     await_event,
 )
+from workflow.expiring import expire_lease
 from workflow.trials import Trials
 
 EXACT = RetryPolicy(attempts=3, first_delay=10, jitter=0)
@@ -222,6 +224,21 @@ def test_a_parked_run_goes_on_when_a_person_continues_it(deadly, define) -> None
     with pytest.raises(RunStalledError):
         deadly.survive()
     deadly(0)
+    deadly.survive()
+    assert define().inspect() is None
+
+
+def test_a_lease_that_was_given_back_is_no_loss(deadly, define, store, inner, clock) -> None:
+    def begin(event: StartEvent, state: WorkflowState) -> Next:
+        run = WorkflowEngine(inner, clock=clock).inspect("w")
+        assert expire_lease(inner, "w", run.run_id, run.execution_attempt, given_back=True, clock=clock)
+        return Next()
+
+    for _ in range(5):
+        stopping = define(begin, lease_timeout=60, max_takeovers=2)
+        with pytest.raises(WorkflowRefusedError):
+            stopping.run(ExecutionRequest.resume() if stopping.inspect() else None)
+        clock.advance(1)
     deadly.survive()
     assert define().inspect() is None
 

@@ -1,0 +1,76 @@
+"""`MeshClient.aio`: the same calls for asyncio, each in a thread."""
+
+import asyncio
+import datetime as dt
+from typing import Any
+
+from persistence import IndexEntry
+from workers.client import MeshClient, RunHandle, RunResult
+from workers.history import PastPage
+from workflow import Event, WorkflowStatus
+from workflow.history import HistoryLine
+
+__all__ = ["AsyncMeshClient"]
+
+
+class AsyncMeshClient:
+    """See `MeshClient`: what each call means is said there."""
+
+    def __init__(self, client: MeshClient) -> None:
+        self._client = client
+
+    async def start(
+        self, name: str, workflow_id: str, event: Event | None = None, *, run_id: str | None = None, tag: str | None = None
+    ) -> RunHandle:
+        """See `MeshClient.start`."""
+        return await asyncio.to_thread(self._client.start, name, workflow_id, event, run_id=run_id, tag=tag)
+
+    async def enqueue_briefing(self, date: dt.date | None = None, *, again: bool = False) -> RunHandle:
+        """See `MeshClient.enqueue_briefing`."""
+        return await asyncio.to_thread(self._client.enqueue_briefing, date, again=again)
+
+    async def wait(self, handle: RunHandle, timeout: float) -> RunResult:
+        """See `RunHandle.wait`. A call that is cancelled leaves a thread that waits on, for as long as it was told to."""
+        return await asyncio.to_thread(handle.wait, timeout)
+
+    async def answer(self, workflow_id: str, payload: Any, *, run_id: str, interrupt_id: int) -> bool:
+        """See `MeshClient.answer`."""
+        return await asyncio.to_thread(self._client.answer, workflow_id, payload, run_id=run_id, interrupt_id=interrupt_id)
+
+    async def approve(self, workflow_id: str, decisions: Any, *, run_id: str, interrupt_id: int) -> bool:
+        """See `MeshClient.approve`."""
+        return await asyncio.to_thread(self._client.approve, workflow_id, decisions, run_id=run_id, interrupt_id=interrupt_id)
+
+    async def signal(
+        self, workflow_id: str, event: str, payload: Any = None, *, run_id: str | None = None, interrupt_id: int | None = None
+    ) -> bool:
+        """See `MeshClient.signal`."""
+        return await asyncio.to_thread(
+            self._client.signal, workflow_id, event, payload, run_id=run_id, interrupt_id=interrupt_id
+        )
+
+    async def cancel(self, workflow_id: str, *, run_id: str | None = None) -> bool:
+        """See `MeshClient.cancel`."""
+        return await asyncio.to_thread(self._client.cancel, workflow_id, run_id=run_id)
+
+    async def abandon(self, workflow_id: str, *, run_id: str | None = None) -> bool:
+        """See `MeshClient.abandon`."""
+        return await asyncio.to_thread(self._client.abandon, workflow_id, run_id=run_id)
+
+    async def retry(self, workflow_id: str, *, run_id: str | None = None) -> bool:
+        """See `MeshClient.retry`."""
+        return await asyncio.to_thread(self._client.retry, workflow_id, run_id=run_id)
+
+    async def runs(
+        self, *, status: WorkflowStatus | None = None, name: str | None = None, limit: int = 100
+    ) -> list[IndexEntry]:
+        """See `MeshClient.runs`."""
+        return await asyncio.to_thread(self._client.runs, status=status, name=name, limit=limit)
+
+    async def past_runs(self, **query: Any) -> PastPage:
+        """See `MeshClient.past_runs`."""
+        return await asyncio.to_thread(self._client.past_runs, **query)
+
+    async def history(self, workflow_id: str, *, run_id: str | None = None) -> list[HistoryLine]:
+        """See `MeshClient.history`."""
+        return await asyncio.to_thread(self._client.history, workflow_id, run_id=run_id)
