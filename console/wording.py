@@ -45,7 +45,7 @@ def age(seconds: float) -> str:
 
 def next_briefing_line(at: dt.time, zone: ZoneInfo, now: dt.datetime) -> str:
     """When the next briefing is due, with the zone."""
-    from workers.upcoming import next_briefing
+    from workers.schedules.upcoming import next_briefing
 
     return f"next briefing: {next_briefing(at, zone, now):%A %Y-%m-%d %H:%M} ({zone.key})"
 

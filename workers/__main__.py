@@ -6,11 +6,11 @@ from typing import Any
 
 from workers.client import MeshClient
 from workers.composition import Runtime
-from workers.consumers import run_consumers
 from workers.schedules.catalogue import scheduled
 from workers.schedules.looking import ScheduleLook
 from workers.schedules.watching import ScheduleWatch
 from workers.settings import Settings
+from workers.signals.consumers import run_consumers
 from workers.startup import mistakes_explained
 from workers.sweeper import Sweeper
 from workers.telemetry import configure_logging

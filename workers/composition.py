@@ -19,17 +19,17 @@ from workers import registry
 from workers.errors import SettingsError
 from workers.history import HistoryRelay, RunArchive
 from workers.limits import Gate, InMemorySlots, RedisSlots
-from workers.positions import BusPosition
 from workers.schedules.schedule import schedule_of
 from workers.settings import Settings
+from workers.signals.positions import BusPosition
 from workflow import Workflow, WorkflowEngine
 from workflow.observing import Listener
 
 if TYPE_CHECKING:
     from celery import Celery
 
-    from workers.hints import Hints
-    from workers.subscriptions import Subscriptions
+    from workers.broker.hints import Hints
+    from workers.signals.subscriptions import Subscriptions
 
 __all__ = ["ALERT_PREFIX", "OCCURRENCE_RETAIN_FOR", "Runtime"]
 
@@ -119,7 +119,7 @@ class Runtime:
         """The Celery application: a sender of hints here, the worker's own in a worker."""
         from celery import Celery
 
-        from workers.celeryconfig import celery_settings
+        from workers.broker.celeryconfig import celery_settings
 
         app = Celery("workers")
         app.conf.update(celery_settings(self.settings))
@@ -128,7 +128,7 @@ class Runtime:
     @cached_property
     def hints(self) -> "Hints":
         """How workers are told that a run can be continued."""
-        from workers.hints import CeleryHints
+        from workers.broker.hints import CeleryHints
 
         return CeleryHints(self.celery)
 
@@ -140,7 +140,7 @@ class Runtime:
     @cached_property
     def subscriptions(self) -> "Subscriptions":
         """How signals reach runs that wait for them."""
-        from workers.subscriptions import Subscriptions
+        from workers.signals.subscriptions import Subscriptions
 
         return Subscriptions(self.store, self.engine, self.signals, self.hints)
 
@@ -164,7 +164,7 @@ class Runtime:
     @cached_property
     def listeners(self) -> tuple[Listener, ...]:
         """Who is told what the runs of this process do."""
-        from workers.listeners import process_listeners
+        from workers.telemetry.listeners import process_listeners
 
         return process_listeners()
 

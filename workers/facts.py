@@ -9,7 +9,7 @@ from celery import Celery
 from mesh.ports import JarvisHeartbeatStore
 from mesh.sources.mesh_state import FailedRun, MeshFacts
 from persistence import Persistence
-from workers.hints import SEGMENTS, SWEEPS
+from workers.broker.hints import SEGMENTS, SWEEPS
 from workers.settings import Settings
 from workflow import WorkflowEngine, WorkflowStatus
 

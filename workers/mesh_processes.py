@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from workers.hints import SEGMENTS, SWEEPS
+from workers.broker.hints import SEGMENTS, SWEEPS
 from workers.processes import ProcessSpec
 from workers.processes.folders import make_private
 from workers.settings import Settings

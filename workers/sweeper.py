@@ -12,7 +12,7 @@ from collections.abc import Callable
 import structlog
 
 from persistence import IndexEntry, Persistence, PersistenceError, UnreachableError
-from workers.hints import Hints
+from workers.broker.hints import Hints
 from workflow import WorkflowEngine, WorkflowError, WorkflowRefusedError, WorkflowStatus
 from workflow.index import RunSummary, postpone
 

@@ -1,17 +1,17 @@
-"""The Celery tasks. What a worker process does beside them stands in `workers.worker_life`."""
+"""The Celery tasks. What a worker process does beside them stands in `workers.life.worker_life`."""
 
 from typing import Any
 
 from celery import Celery, signals
 
 from workers import segments
+from workers.broker.hints import RUN_SEGMENT, SWEEPS
 from workers.client import MeshClient
 from workers.composition import Runtime
-from workers.hints import RUN_SEGMENT, SWEEPS
+from workers.life.worker_life import WorkerLife
 from workers.schedules.catalogue import scheduled
 from workers.schedules.looking import ScheduleLook
 from workers.telemetry import configure_logging
-from workers.worker_life import WorkerLife
 
 __all__ = ["TICK_EVERY", "attach"]
 

@@ -52,8 +52,17 @@ def always(value: bool) -> Callable[..., bool]:
 def careless_store() -> AbstractContextManager[Any]:
     """A store that writes whatever the condition holds."""
 
-    def write(self: Any, partition: str, key: str, expected: bytes, records: Any, delete: Any = (), index: Any = None) -> bool:
-        self._apply(partition, records, delete, index, ())
+    def write(
+        self: Any,
+        partition: str,
+        key: str,
+        expected: bytes,
+        records: Any,
+        delete: Any = (),
+        index: Any = None,
+        append: Any = (),
+    ) -> bool:
+        self._apply(partition, records, delete, index, append)
         return True
 
     return planted(InMemoryPersistence, "write_if_unchanged", write)

@@ -54,8 +54,9 @@ class BatonCondition(BatonLock):
         super().__init__()
         self._waiting: list[_Waiting] = []
 
-    def wait_for(self, predicate: Callable[[], Any]) -> Any:
+    def wait_for(self, predicate: Callable[[], Any], timeout: None = None) -> Any:
         """Wait, without the lock, until the predicate holds."""
+        assert timeout is None, "nothing here may depend on real time"
         while not (value := predicate()):
             _require_schedule()
             waiting = _Waiting()

@@ -78,7 +78,7 @@ def _watchdog(settings: "Settings") -> Scheduled:
 
 
 def _own(table: OwnSchedule, schedule: Schedule) -> Scheduled:
-    from workers.editions import reserved_run_id
+    from workers.client.editions import reserved_run_id
 
     if table.workflow not in registry.names():
         known = ", ".join(registry.names())

@@ -7,9 +7,9 @@ import datetime as dt
 from typing import Any
 
 from mesh.watchdog import WatchdogRequest
+from workers.client.editions import reserved_run_id
 from workers.composition import Runtime
 from workers.definitions import WATCHDOG
-from workers.editions import reserved_run_id
 from workers.segments import run_segment
 from workflow import ExecutionRequest, WorkflowRefusedError
 

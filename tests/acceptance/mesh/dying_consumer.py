@@ -5,10 +5,10 @@ import signal
 import sys
 
 from bus import Signal, SignalConsumer
-from workers.alerts import AlertDelivery, send_with_apprise
 from workers.composition import Runtime
-from workers.consumers import ALERT_GROUP
 from workers.settings import Settings
+from workers.signals.alerts import AlertDelivery, send_with_apprise
+from workers.signals.consumers import ALERT_GROUP
 
 runtime = Runtime(Settings.load())
 deliver = AlertDelivery(runtime.deliveries, runtime.settings.alerts.urls, send_with_apprise)

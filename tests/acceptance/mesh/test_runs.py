@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workers.alerts import alert_text
+from workers.signals.alerts import alert_text
 
 pytestmark = pytest.mark.processes
 

@@ -2,7 +2,7 @@
 
 from bus import Signal
 from workers import Settings
-from workers.alerts import alert_text
+from workers.signals.alerts import alert_text
 
 RUN = {"workflow_id": "order:1", "run_id": "run_1", "name": "orders", "attempt": 3, "at": "2026-11-30T07:00:00+00:00"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from workers.brokers import broker_settings
-from workers.celeryconfig import celery_settings
+from workers.broker.celeryconfig import celery_settings
+from workers.broker.connection import broker_settings
 from workers.errors import SettingsError
 from workers.settings import Settings, broker_beside
 

@@ -8,8 +8,8 @@ import pytest
 from bus import InMemorySignalBus, SignalBus
 from persistence import InMemoryPersistence, Persistence
 from workers import MeshClient, Settings, register
+from workers.client.editions import latest_edition, reserved_run_id
 from workers.composition import Runtime
-from workers.editions import latest_edition, reserved_run_id
 from workflow import Event, ExecutionRequest, Node, StopEvent, Workflow, WorkflowResources, WorkflowState, WorkflowStatus
 
 DATE = dt.date(2026, 11, 30)

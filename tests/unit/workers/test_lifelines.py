@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from workers.in_hand import HeldSegment
-from workers.lifelines import Lifelines
+from workers.life.in_hand import HeldSegment
+from workers.life.lifelines import Lifelines
 
 ONE = HeldSegment("held", "w-1", "run_1", 1)
 OTHER = HeldSegment("held", 'w "2"\n', "run_2", 3)

@@ -12,10 +12,10 @@ from structlog.testing import capture_logs
 from bus import InMemorySignalBus
 from persistence import InMemoryPersistence
 from workers.composition import Runtime
-from workers.listeners import log_steps, process_listeners
 from workers.registry import register
 from workers.settings import Settings
-from workers.tracing import RunTrace, TracingListener, open_telemetry, run_trace
+from workers.telemetry.listeners import log_steps, process_listeners
+from workers.telemetry.tracing import RunTrace, TracingListener, open_telemetry, run_trace
 from workflow import (
     Event,
     ExecutionRequest,

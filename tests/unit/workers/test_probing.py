@@ -3,7 +3,7 @@
 import threading
 from typing import Any
 
-from workers.probing import CONSUMER_SECONDS, PATIENCE, Hearing, Probe
+from workers.broker.probing import CONSUMER_SECONDS, PATIENCE, Hearing, Probe
 
 EVERY = 10
 

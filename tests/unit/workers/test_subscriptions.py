@@ -7,8 +7,8 @@ import pytest
 
 from bus import BusUnreachableError, InMemorySignalBus, RedisSignalBus
 from persistence import InMemoryPersistence, RedisPersistence
-from workers.positions import BusPosition
-from workers.subscriptions import Subscriptions
+from workers.signals.positions import BusPosition
+from workers.signals.subscriptions import Subscriptions
 from workers.sweeper import Sweeper
 from workflow import (
     START_OF_RUN,

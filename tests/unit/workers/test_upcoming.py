@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from workers.upcoming import next_briefing
+from workers.schedules.upcoming import next_briefing
 
 VIENNA = ZoneInfo("Europe/Vienna")
 

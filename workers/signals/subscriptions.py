@@ -16,7 +16,7 @@ import structlog
 
 from bus import Signal, SignalBus
 from persistence import IndexEntry, Persistence
-from workers.hints import Hints
+from workers.broker.hints import Hints
 from workflow import ExecutionRequest, WaitForEventRequest, WorkflowEngine, WorkflowRefusedError, WorkflowStatus
 from workflow.records import CONTROL
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from workers.in_hand import HeldSegment
+from workers.life.in_hand import HeldSegment
 
 __all__ = ["Lifelines"]
 

@@ -2,7 +2,7 @@
 
 import structlog
 
-from workers.tracing import open_telemetry
+from workers.telemetry.tracing import open_telemetry
 from workflow.observing import Ending, Listener, NodeEnded, Observation
 
 __all__ = ["log_steps", "process_listeners"]

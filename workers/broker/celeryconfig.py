@@ -1,4 +1,4 @@
-"""How Celery is set up, with the reason for each setting. `workers.brokers` has those of the connection.
+"""How Celery is set up, with the reason for each setting. `workers.broker.connection` has those of the connection.
 
 Celery carries hints only. What must happen stands in the store, so that every setting may favour a worker that keeps
 consuming over a message that is never lost.
@@ -8,8 +8,8 @@ from typing import Any
 
 from kombu.entity import Exchange, Queue
 
-from workers.brokers import CONNECT_SECONDS, broker_settings, is_rabbitmq
-from workers.hints import PUBLISH_POLICY, SEGMENTS, SWEEPS
+from workers.broker.connection import CONNECT_SECONDS, broker_settings, is_rabbitmq
+from workers.broker.hints import PUBLISH_POLICY, SEGMENTS, SWEEPS
 from workers.settings import Settings
 
 __all__ = ["celery_settings"]
@@ -52,7 +52,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         # Nobody asks workers anything: one channel and one fault less after a reconnection.
         "worker_enable_remote_control": False,
         "worker_send_task_events": False,
-        "worker_consumer": "workers.consuming:MeshConsumer",
+        "worker_consumer": "workers.broker.consuming:MeshConsumer",
         "worker_hijack_root_logger": False,
         "task_queues": [_queue(name, rabbitmq) for name in (SEGMENTS, SWEEPS)],
         "task_default_queue": SEGMENTS,

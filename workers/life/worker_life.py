@@ -22,14 +22,14 @@ from celery.worker import state
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
-from workers.beats import Heart, worker_name
+from workers.broker.consuming import PROBE_TASK, probe_heard
+from workers.broker.hints import publish
+from workers.broker.probing import Probe
 from workers.composition import Runtime
-from workers.consuming import PROBE_TASK, probe_heard
-from workers.forking import let_go
-from workers.hints import publish
-from workers.in_hand import HeldSegment, InHand, give_back
-from workers.lifelines import Lifelines
-from workers.probing import Probe
+from workers.life.forking import let_go
+from workers.life.in_hand import HeldSegment, InHand, give_back
+from workers.life.lifelines import Lifelines
+from workers.signals.beats import Heart, worker_name
 
 __all__ = ["WorkerLife"]
 

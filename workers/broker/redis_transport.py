@@ -9,11 +9,11 @@ import structlog
 from kombu import transport
 from kombu.transport import redis
 
-from workers.malformed import KEPT, envelope_fault, set_aside_queue
+from workers.broker.malformed import KEPT, envelope_fault, set_aside_queue
 
 __all__ = ["Channel", "SentinelChannel", "SentinelTransport", "Transport", "install"]
 
-_HERE: Final = "workers.redis_transport"
+_HERE: Final = "workers.broker.redis_transport"
 
 _log = structlog.get_logger(__name__)
 

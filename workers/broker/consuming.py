@@ -12,7 +12,7 @@ from celery.worker.consumer import Consumer
 from kombu.messaging import Producer
 from vine import promise as vine_promise
 
-from workers.malformed import KEPT, set_aside_queue, task_fault
+from workers.broker.malformed import KEPT, set_aside_queue, task_fault
 
 __all__ = ["PROBE_TASK", "MeshConsumer", "probe_heard"]
 

@@ -7,7 +7,7 @@ import structlog
 from celery import Celery
 from kombu.exceptions import OperationalError
 
-from workers.brokers import CONFIRM_SECONDS
+from workers.broker.connection import CONFIRM_SECONDS
 
 __all__ = ["PUBLISH_POLICY", "SEGMENTS", "SWEEPS", "CeleryHints", "Hints", "broker_name", "publish"]
 

@@ -11,9 +11,9 @@ from bus import BusError, Signal, SignalConsumer
 from mesh.briefing import briefing_id
 from persistence import IndexEntry
 from workers import registry
+from workers.client.editions import next_edition, reserved_run_id
 from workers.composition import Runtime
 from workers.definitions import BRIEFING
-from workers.editions import next_edition, reserved_run_id
 from workers.errors import TimedOutError
 from workers.history import PastPage, PastRun, Query
 from workers.settings import Settings
@@ -22,7 +22,7 @@ from workflow.history import HistoryLine
 from workflow.index import HINT_DELAY, RunSummary, make_due
 
 if TYPE_CHECKING:
-    from workers.aio_client import AsyncMeshClient
+    from workers.client.aio import AsyncMeshClient
     from workers.schedules.overview import ScheduleView
 
 __all__ = ["MeshClient", "RunHandle", "RunResult"]
@@ -275,7 +275,7 @@ class MeshClient:
     @property
     def aio(self) -> "AsyncMeshClient":
         """The same calls for asyncio."""
-        from workers.aio_client import AsyncMeshClient
+        from workers.client.aio import AsyncMeshClient
 
         return AsyncMeshClient(self)
 

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from bus import Signal, SignalConsumer
-from workers.alerts import AlertDelivery, check_addresses, send_with_apprise
-from workers.beats import BEAT_TOPIC, record_beat
 from workers.composition import Runtime
+from workers.signals.alerts import AlertDelivery, check_addresses, send_with_apprise
+from workers.signals.beats import BEAT_TOPIC, record_beat
 
 __all__ = [
     "ALERT_GROUP",

@@ -1,0 +1,1 @@
+"""What hears the bus: heartbeats are recorded, alerts delivered, and signals given to runs that wait for them."""
