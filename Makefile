@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-inp
 COMPILE := $(BIN)/uv pip compile --quiet pyproject.toml --generate-hashes --no-emit-index-url --universal \
            --python-version 3.11 --no-annotate --no-header
 
-.PHONY: brief up test test-fast check static format lint types layers compose lock explore bench clean
+.PHONY: brief up test test-fast check static format lint types layers compose lock explore chaos bench clean
 
 brief: $(VENV)/.runtime  ## write today's briefing
 	@$(BIN)/jarvis brief
@@ -52,6 +52,10 @@ lock: $(VENV)/.dev  ## pin what pyproject.toml asks for, with hashes
 
 explore: $(VENV)/.dev  ## at least 20,000 schedules of crashes, lost replies and contenders
 	EXPLORE_SCHEDULES=20000 $(BIN)/python -m pytest -n 2 --dist worksteal --timeout 7200 tests/simulation
+
+chaos: $(VENV)/.dev  ## kill -9, frozen connections and lost servers, for a long while
+	CHAOS_SIGNALS=100000 $(BIN)/python -m pytest tests/integration/bus/test_chaos.py --timeout 3600
+	if [ -d tests/chaos ]; then CHAOS_LONG=1 $(BIN)/python -m pytest tests/chaos --timeout 3600; fi
 
 bench: $(VENV)/.dev  ## figures, as ratios against the raw server
 	$(BIN)/python -m benchmarks

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from workers import Settings
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
@@ -38,6 +40,46 @@ def test_the_run_of_the_how_to_is_watched_through_a_callback() -> None:
     printed = re.findall(r"```text\n(.*?)```", (ROOT / "docs/how-to/stream.md").read_text(), re.DOTALL)[0]
     ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == (printed, "")
+
+
+def test_the_failed_run_of_the_how_to_is_tried_again() -> None:
+    program = blocks("docs/how-to/retry-and-limit.md")[0]
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("the card company is busy 2026-12-01 00:00:10+00:00\npaid\n", "")
+
+
+def test_the_limits_of_the_how_to_are_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (table,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/how-to/retry-and-limit.md").read_text(), re.DOTALL)
+    (tmp_path / "jarvis.toml").write_text(table)
+    monkeypatch.setenv("JARVIS_CONFIG", str(tmp_path / "jarvis.toml"))
+    limits = Settings.load().limits
+    assert (dict(limits.workflows), dict(limits.roles)) == ({"daily-briefing": 4}, {"research": 2})
+
+
+def test_the_wait_of_the_how_to_ends_with_its_signal(tmp_path: Path) -> None:
+    (tmp_path / "orders.py").write_text(blocks("docs/how-to/wait-for-a-signal.md")[0])
+    program = (
+        "import orders\nfrom workers.registry import definition\nfrom workflow import ExecutionRequest\n"
+        "order = definition('order', 'order:7')\n"
+        "order.run(ExecutionRequest.start(orders.Ordered(number=7)))\n"
+        "asked = order.inspect().interrupt\n"
+        "print(asked.ended_by({'number': 8}), asked.ended_by({'number': 7, 'amount': 340}))\n"
+        "print(order.run(ExecutionRequest.signal('order.paid', {'number': 7, 'amount': 340})).execution.result)\n"
+    )
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("False True\n340\n", "")
+
+
+def test_every_page_is_linked_and_every_link_leads_somewhere() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    linked = {ROOT / "README.md"}
+    for page in pages:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            target = (page.parent / link).resolve()
+            assert target.exists(), f"{page.relative_to(ROOT)} links to {link}"
+            linked |= {target} if target.is_file() else set(target.glob("*.md"))
+    assert [str(page.relative_to(ROOT)) for page in pages if page not in linked] == []
 
 
 def test_the_signals_of_the_how_to_are_published_once_and_consumed_once() -> None:
