@@ -48,6 +48,7 @@ def send(event: Drafted, state: DeskState, resources: Outside) -> StopEvent:
 
 class Desk(Workflow[DeskState]):
     lease_timeout = LEASE
+    history = True
 
 
 def _bound(process: Process, nodes: tuple[Any, ...], options: dict[str, Any]) -> Desk:

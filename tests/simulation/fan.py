@@ -171,6 +171,7 @@ def gather(event: Spread, state: FanState, resources: Outdoors) -> Spread | Stop
 
 class Fan(Workflow[FanState]):
     lease_timeout = LEASE
+    history = True
 
     def nodes(self) -> list[Any]:
         return [spread, ask, tell, offer, pay, digging, dig, dug, rest, gather]

@@ -146,6 +146,7 @@ def finish(event: Rested, state: JourneyState, resources: Outside) -> StopEvent:
 
 class Journey(Workflow[JourneyState]):
     lease_timeout = LEASE
+    history = True
 
     def nodes(self) -> list[Any]:
         return [begin, Collect(), agree, pay, rest, finish]

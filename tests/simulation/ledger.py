@@ -10,7 +10,8 @@ from persistence import InMemoryPersistence
 from tests.simulation import rules
 from workflow import Clock, JsonSerializer, WorkflowEngine, WorkflowStatus
 from workflow.control import Control
-from workflow.records import CONTROL
+from workflow.history import HISTORY_LOG, HistoryLine, read_line
+from workflow.records import CONTROL, IGNITION
 
 __all__ = ["Ledger"]
 
@@ -38,6 +39,7 @@ class Ledger:
         self._clock = clock
         self._owners: dict[str, str] = {}
         self._displaced: set[str] = set()
+        self._told_until: str | None = None
 
     def call(self, by: str, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """One operation of the store, in the name of the process ``by``."""
@@ -48,7 +50,12 @@ class Ledger:
         before = self.store.load(partition)
         if not operation(*args, **options):
             return False
-        self._committed(by, partition, before, self.store.load(partition))
+        after = self.store.load(partition)
+        self._committed(by, partition, before, after)
+        if self._keeps_history(before or after):
+            self.violations += rules.broken_in_history(
+                self._decoded(before), self._decoded(after), before, after, self._newly_told()
+            )
         return True
 
     def control(self, partition: str) -> Control | None:
@@ -78,6 +85,14 @@ class Ledger:
         self._check_owner(by, old, new)
         self._check_inspection(partition, new)
         self._remember(old, new, after)
+
+    def _newly_told(self) -> list[HistoryLine]:
+        entries = self.store.read_log(HISTORY_LOG, after=self._told_until)
+        self._told_until = entries[-1].position if entries else self._told_until
+        return [read_line(entry, _codec) for entry in entries]
+
+    def _keeps_history(self, records: dict[str, bytes]) -> bool:
+        return IGNITION in records and cast(Any, _codec.loads(records[IGNITION])).get("history") is not None
 
     def _deleted(self, by: str, old: Control | None) -> None:
         by_owner = old is not None and old.status is WorkflowStatus.RUNNING and self._owners.get(old.writer) == by

@@ -3,18 +3,20 @@
 A moment is the partition's control record (None without a run) and its records. The rules know of no workflow in particular.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from persistence import IndexEntry
 from workflow import JsonSerializer, WorkflowStatus
 from workflow.control import ActiveInterrupt, Control
+from workflow.history import HistoryLine
 from workflow.records import CONTROL, IGNITION, Base, answer_name, memo_key
 
 __all__ = [
     "broken_by_deletion",
     "broken_by_transition",
     "broken_in_answers",
+    "broken_in_history",
     "broken_in_index",
     "broken_in_line",
     "broken_in_records",
@@ -30,6 +32,15 @@ BY_ANOTHER = {S.RUNNING, S.SUSPENDED, S.CANCELLED}
 ENDED = {S.COMPLETED, S.CANCELLED}
 REWRITTEN = ("/__checkpoint", "/__failure", "/__outcome", "/__base", "::__wait")
 """Ends of the keys of a run's records that may be written more than once."""
+TOLD_AS = {
+    S.PENDING: {"started"},
+    S.RUNNING: {"started", "claimed"},
+    S.SUSPENDED: {"suspended"},
+    S.FAILED: {"failed", "stalled"},
+    S.COMPLETED: {"completed"},
+    S.CANCELLED: {"cancelled"},
+}
+"""What the history may say of a run that has got a status."""
 BASE = "/__base"
 """The record into which settled steps are folded; their own records may go then."""
 
@@ -157,6 +168,33 @@ def _is_recorded(new: Control, held: ActiveInterrupt, after: Mapping[str, bytes]
         return _is_folded(new, key, after)
     record: Any = _codec.loads(data)
     return held.input is not None and record["payload"] == held.input.payload
+
+
+def broken_in_history(
+    old: Control | None,
+    new: Control | None,
+    before: Mapping[str, bytes],
+    after: Mapping[str, bytes],
+    lines: Sequence[HistoryLine],
+) -> Iterator[str]:
+    """A write that moves a run is told of once, and no other is."""
+    told = [line.kind.value for line in lines]
+    if new is None:
+        silent = old is not None and old.status in ENDED
+        if len(told) != (0 if silent else 1):
+            yield f"a run that was {old and old.status} was deleted, and the history says {told}"
+        return
+    moved = old is None or (old.run_id, old.attempt, old.status) != (new.run_id, new.attempt, new.status)
+    if len(told) != (1 if moved or _has_more_steps(before, after) else 0):
+        yield f"{old and old.status} became {new.status}, and the history says {told}"
+    if moved and told and told[0] not in TOLD_AS[new.status]:
+        yield f"the run became {new.status}, and the history says {told[0]}"
+
+
+def _has_more_steps(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> bool:
+    """Whether a step was made: its record is there, or that of the steps that it was folded into."""
+    own = {key for key in after if "/" in key and "::" not in key and (key.endswith(BASE) or "/__" not in key)}
+    return any(before.get(key) != after[key] for key in own)
 
 
 def broken_in_index(entry: IndexEntry | None, new: Control) -> Iterator[str]:
