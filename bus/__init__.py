@@ -10,6 +10,8 @@ from bus.failure import Backoff, chosen
 from bus.ledgers import InMemoryLedger, Ledger
 from bus.memory import InMemorySignalBus
 from bus.opening import open_bus
+from bus.places import latest_position
+from bus.topics import check_topic
 
 if TYPE_CHECKING:
     from bus.ledgers import RedisLedger, SqlLedger
@@ -37,7 +39,9 @@ __all__ = [
     "SignalConsumer",
     "SqlLedger",
     "Taken",
+    "check_topic",
     "chosen",
+    "latest_position",
     "open_bus",
     "open_channel",
 ]

@@ -147,7 +147,10 @@ class SignalBus(Protocol):
         ...
 
     def position(self) -> str:
-        """The place behind everything published so far, in all streams: reading after it gives what comes later."""
+        """The place behind everything published so far, in all streams: reading after it gives what comes later.
+
+        `bus.latest_position` finds the latest of several.
+        """
         ...
 
     def join(

@@ -5,7 +5,7 @@ the server's time in milliseconds and a counter. A position is such places joine
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bus.errors import BusError
 from bus.streams import STREAMS
 
-__all__ = ["ZERO", "EntryId", "Position", "entry_text", "parse_entry", "start_text"]
+__all__ = ["ZERO", "EntryId", "Position", "entry_text", "latest_position", "parse_entry", "start_text"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SEQUENCE = 2**64 - 1
@@ -71,12 +71,23 @@ class Position:
         return cls(places, min(places.values()) if len(places) == 1 else ZERO)
 
     @classmethod
+    def latest(cls, texts: Sequence[str]) -> "Position":
+        """Behind everything that lies before any of these positions or entry ids."""
+        found = [cls.parse(text) for text in texts]
+        return cls({stream.name: max(position.of(stream.name) for position in found) for stream in STREAMS})
+
+    @classmethod
     def before(cls, moment: datetime) -> "Position":
         """Behind everything published before a moment. Raises `BusError` for a time without a zone."""
         if moment.tzinfo is None:
             raise BusError(f"{moment} has no time zone: use an aware datetime, such as datetime.now(UTC)")
         milliseconds = -((_EPOCH - moment) // timedelta(milliseconds=1))
         return cls({}, EntryId(milliseconds - 1, _LAST_SEQUENCE) if milliseconds > 0 else ZERO)
+
+
+def latest_position(positions: Sequence[str]) -> str:
+    """The position behind everything that lies before any of these. Raises `BusError` for a text that is none."""
+    return str(Position.latest(positions))
 
 
 def entry_text(stream: str, entry: EntryId) -> str:

@@ -5,13 +5,16 @@ condition still holds these bytes". A change may also set the partition's *index
 without scanning, and append to *logs*, which outlive the partition. All of that happens in one atomic operation or not at all.
 
 Stores know nothing of workflows. Keys and partitions are text, values are exact bytes: empty, NUL, non-UTF-8, case, trailing
-spaces and unicode forms are all kept apart.
+spaces and unicode forms are all kept apart. Text that UTF-8 cannot write (half of a surrogate pair) is refused with ValueError
+by every method, before anything is asked or written.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Protocol
+
+from persistence.text import require_text
 
 __all__ = ["DEFAULT_LIMIT", "IndexEntry", "LogEntry", "Persistence"]
 
@@ -37,10 +40,15 @@ class IndexEntry:
     awaits: str | None = None
 
     def __post_init__(self) -> None:
+        require_text("the partition", self.partition)
+        require_text("the name, status, tag, summary or awaited event", *self._words())
         if "\x00" in f"{self.name}{self.status}{self.tag or ''}{self.awaits or ''}":
             raise ValueError("name, status, tag and awaits of an index entry hold no NUL character: remove it")
-        if self.due is not None and not isfinite(self.due):
+        if self.due is not None and not _is_moment(self.due):
             raise ValueError(f"the due time {self.due} is not a moment: use None where nothing is due")
+
+    def _words(self) -> tuple[str | None, ...]:
+        return self.name, self.status, self.tag, self.summary, self.awaits
 
     def require_partition(self, partition: str) -> None:
         """Raise ValueError when the entry is handed in with a write to another partition."""
@@ -55,6 +63,13 @@ class IndexEntry:
             and (tag is None or self.tag == tag)
             and (awaits is None or self.awaits == awaits)
         )
+
+
+def _is_moment(due: float) -> bool:
+    try:
+        return isfinite(due)
+    except OverflowError:  # an integer that no float can hold
+        return False
 
 
 @dataclass(frozen=True, slots=True)

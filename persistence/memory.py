@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from persistence.contract import DEFAULT_LIMIT, IndexEntry, LogEntry
+from persistence.text import require_place, require_text
 
 __all__ = ["InMemoryPersistence"]
 
@@ -20,11 +21,13 @@ class InMemoryPersistence:
 
     def get(self, partition: str, key: str) -> bytes | None:
         """See `Persistence.get`."""
+        require_place(partition, key)
         with self._lock:
             return self._partitions.get(partition, {}).get(key)
 
     def load(self, partition: str) -> dict[str, bytes]:
         """See `Persistence.load`."""
+        require_place(partition)
         with self._lock:
             return dict(self._partitions.get(partition, {}))
 
@@ -38,6 +41,7 @@ class InMemoryPersistence:
         append: Sequence[tuple[str, bytes]] = (),
     ) -> bool:
         """See `Persistence.initialize_if_absent`."""
+        require_place(partition, condition_key, *(records or {}), append=append)
         if index is not None:
             index.require_partition(partition)
         with self._lock:
@@ -57,18 +61,21 @@ class InMemoryPersistence:
         append: Sequence[tuple[str, bytes]] = (),
     ) -> bool:
         """See `Persistence.write_if_unchanged`."""
+        gone = tuple(delete)
+        require_place(partition, condition_key, *records, *gone, append=append)
         if index is not None:
             index.require_partition(partition)
         with self._lock:
             if self._partitions.get(partition, {}).get(condition_key) != expected_value:
                 return False
-            self._apply(partition, records, delete, index, append)
+            self._apply(partition, records, gone, index, append)
             return True
 
     def delete_if_unchanged(
         self, partition: str, condition_key: str, expected_value: bytes, append: Sequence[tuple[str, bytes]] = ()
     ) -> bool:
         """See `Persistence.delete_if_unchanged`."""
+        require_place(partition, condition_key, append=append)
         with self._lock:
             if self._partitions.get(partition, {}).get(condition_key) != expected_value:
                 return False
@@ -79,6 +86,7 @@ class InMemoryPersistence:
 
     def entry(self, partition: str) -> IndexEntry | None:
         """See `Persistence.entry`."""
+        require_place(partition)
         with self._lock:
             return self._index.get(partition)
 
@@ -99,6 +107,7 @@ class InMemoryPersistence:
         after: IndexEntry | None = None,
     ) -> list[IndexEntry]:
         """See `Persistence.find`."""
+        require_text("the value", name, status, tag, awaits)
         behind = after.partition.encode() if after else None
         with self._lock:
             found = [entry for entry in self._index.values() if entry.matches(name, status, tag, awaits)]
@@ -107,6 +116,7 @@ class InMemoryPersistence:
 
     def read_log(self, name: str, after: str | None = None, limit: int = DEFAULT_LIMIT) -> list[LogEntry]:
         """See `Persistence.read_log`."""
+        require_text("the log", name)
         start = _place(after) if after is not None else 0
         with self._lock:
             entries = self._logs.get(name, [])[start : start + limit]

@@ -43,6 +43,7 @@ def run_sweeper(runtime: Runtime) -> None:
         runtime.store,
         runtime.hints,
         every=runtime.settings.sweep_every,
+        engine_of=runtime.engine_of,
         attend=runtime.subscriptions.attend,
         then=pass_on,
     )

@@ -22,6 +22,7 @@ from workers.limits import Gate, InMemorySlots, RedisSlots
 from workers.schedules.schedule import schedule_of
 from workers.settings import Settings
 from workers.signals.positions import BusPosition
+from workers.waking import InMemoryWakeUps, RedisWakeUps, WakeUps
 from workflow import Workflow, WorkflowEngine
 from workflow.observing import Listener
 
@@ -114,6 +115,10 @@ class Runtime:
         """Runs by their workflow id alone."""
         return WorkflowEngine(self.store)
 
+    def engine_of(self, name: str, workflow_id: str) -> WorkflowEngine:
+        """The engine for a run of this definition, which may have a codec of its own."""
+        return self.definition(name, workflow_id).engine() if name in registry.names() else self.engine
+
     @cached_property
     def celery(self) -> "Celery":
         """The Celery application: a sender of hints here, the worker's own in a worker."""
@@ -133,6 +138,11 @@ class Runtime:
         return CeleryHints(self.celery)
 
     @cached_property
+    def wake_ups(self) -> WakeUps:
+        """How whoever waits for a run hears that it is settled; without a server, from this process alone."""
+        return InMemoryWakeUps() if self.settings.redis_url is None else RedisWakeUps(self.client)
+
+    @cached_property
     def position(self) -> BusPosition:
         """Where the bus stands."""
         return BusPosition(self.signals)
@@ -142,7 +152,7 @@ class Runtime:
         """How signals reach runs that wait for them."""
         from workers.signals.subscriptions import Subscriptions
 
-        return Subscriptions(self.store, self.engine, self.signals, self.hints)
+        return Subscriptions(self.store, self.engine_of, self.signals, self.hints)
 
     @cached_property
     def gate(self) -> Gate:
@@ -194,6 +204,8 @@ class Runtime:
 
     def close(self) -> None:
         """Let go of connections."""
+        if isinstance(self.__dict__.get("wake_ups"), RedisWakeUps):
+            self.__dict__["wake_ups"].close()
         if "client" in self.__dict__:
             self.client.close()
         if "celery" in self.__dict__:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from celery import Celery
+from kombu.transport import virtual
 
 from mesh.ports import JarvisHeartbeatStore
 from mesh.sources.mesh_state import FailedRun, MeshFacts
@@ -13,7 +14,7 @@ from workers.broker.hints import SEGMENTS, SWEEPS
 from workers.settings import Settings
 from workflow import WorkflowEngine, WorkflowStatus
 
-__all__ = ["MeshFactsReader"]
+__all__ = ["MeshFactsReader", "waiting_messages"]
 
 FAILED_RUNS = 20
 """Failed runs that are looked at; a briefing shows fewer."""
@@ -50,14 +51,17 @@ class MeshFactsReader:
     def _waiting(self) -> dict[str, int]:
         """Messages per queue, asked of the broker."""
         with cast(Any, self._celery.connection_for_read()) as connection:
-            return {queue: _messages(connection, queue) for queue in (SEGMENTS, SWEEPS)}
+            return {queue: waiting_messages(connection, queue) for queue in (SEGMENTS, SWEEPS)}
 
 
-def _messages(connection: Any, queue: str) -> int:
-    # A question of which the answer is "no such queue" costs the channel on some brokers: each has its own. On Redis a queue
-    # without messages does not exist.
+def waiting_messages(connection: Any, queue: str) -> int:
+    """How many messages wait on a queue. Changes nothing."""
     with connection.channel() as channel:
+        if isinstance(channel, virtual.Channel):
+            # kombu asks Redis whether the queue exists without the prefix of our keys, and so takes every queue for missing.
+            return channel._size(queue)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownVariableType]
         try:
+            # A question of which the answer is "no such queue" costs the channel: each has its own.
             return channel.queue_declare(queue, passive=True).message_count
         except connection.channel_errors:
             return 0

@@ -1,6 +1,7 @@
 """Executing a segment on behalf of a hint. A hint that comes twice, or late, is refused cheaply: that is normal."""
 
 import random
+import secrets
 import time
 
 import structlog
@@ -26,7 +27,7 @@ def run_segment(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> N
     """
     with structlog.contextvars.bound_contextvars(workflow_id=workflow_id, run_id=run_id):
         try:
-            with runtime.gate.slot(name, f"{workflow_id}/{run_id}") as wait:
+            with runtime.gate.slot(name, f"{workflow_id}/{run_id}/{secrets.token_hex(4)}") as wait:
                 if wait is None:
                     _execute(runtime, name, workflow_id, run_id)
                 else:
@@ -36,18 +37,30 @@ def run_segment(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> N
 
 
 def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> None:
+    definition = runtime.definition(name, workflow_id)
+    _catch_up(runtime, workflow_id)
     try:
-        state = runtime.definition(name, workflow_id).run(ExecutionRequest.resume(expected_run_id=run_id))
+        state = definition.run(ExecutionRequest.resume(expected_run_id=run_id))
     except WorkflowRefusedError as refusal:
         _log.debug("hint refused", reason=refusal.reason.value)
+        return
     except RunStalledError as stalled:
         _log.error("run parked", reason=str(stalled))
     except UnreachableError as trouble:
         _log.warning("the store did not answer; the run is taken up again when its lease has ended", trouble=str(trouble))
+        return
     except Exception as failure:  # noqa: BLE001 - whatever a node raises is recorded with its run
         _log.exception("run failed", error=str(failure))
     else:
         _log.info("segment settled", status=state.execution.status.value, attempt=state.execution.attempt)
+    runtime.wake_ups.tell(workflow_id, run_id)
+
+
+def _catch_up(runtime: Runtime, workflow_id: str) -> None:
+    """A signal that is on the bus comes before a deadline that has passed since."""
+    entry = runtime.store.entry(workflow_id)
+    if entry is not None and entry.awaits is not None:
+        runtime.subscriptions.catch_up_safely(entry)
 
 
 def _ask_again(runtime: Runtime, workflow_id: str, run_id: str, wait: float) -> None:

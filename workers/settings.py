@@ -63,6 +63,8 @@ class AlertSettings(_Table):
 
     urls: tuple[str, ...] = ()
     topics: tuple[str, ...] = ("agent.heartbeat.stale", "workflow.failed", "workflow.stalled")
+    resend_unknown: bool = False
+    """Whether an alert whose sender died while it sent is sent again: it may have arrived. Otherwise it is only said."""
 
 
 class ServerSettings(_Table):

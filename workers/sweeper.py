@@ -2,7 +2,7 @@
 
 Due are a start whose hint never arrived, a lease that ended, a timer, a retry, a wait whose signal may have come before it, and
 a kept result whose time is over. Any number of sweepers may run: each moves an entry by a fenced write before it sends the
-hint, so one of them wins.
+hint, so that the next one finds it moved. Two that look in the same instant send two, of which a worker refuses one.
 """
 
 import threading
@@ -14,12 +14,14 @@ import structlog
 from persistence import IndexEntry, Persistence, PersistenceError, UnreachableError
 from workers.broker.hints import Hints
 from workflow import WorkflowEngine, WorkflowError, WorkflowRefusedError, WorkflowStatus
-from workflow.index import RunSummary, postpone
+from workflow.index import RunSummary, postpone, put_off
 
 __all__ = ["BATCH", "Sweeper"]
 
 BATCH = 100
 """Entries that one look takes."""
+DAMAGED_REST = 3600
+"""Seconds between two looks at a damaged run."""
 _ENDED = (WorkflowStatus.COMPLETED.value, WorkflowStatus.CANCELLED.value)
 
 _log = structlog.get_logger(__name__)
@@ -28,7 +30,8 @@ _log = structlog.get_logger(__name__)
 class Sweeper:
     """Looks every ``every`` seconds, and does ``then`` after each look. ``now`` gives Unix seconds.
 
-    ``attend`` sees to runs that wait for a signal, and returns False for what it leaves to a hint.
+    ``engine_of`` gives the engine that reads a run's records, by name and workflow id. ``attend`` sees to runs that wait for a
+    signal, and returns False for what it leaves to a hint.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class Sweeper:
         *,
         every: float,
         now: Callable[[], float] = time.time,
+        engine_of: Callable[[str, str], WorkflowEngine] | None = None,
         attend: Callable[[IndexEntry, float], bool] | None = None,
         then: Callable[[], object] = lambda: None,
     ) -> None:
@@ -45,6 +49,8 @@ class Sweeper:
         self._hints = hints
         self._every = every
         self._now = now
+        self._engine_of = engine_of
+        self._engine = WorkflowEngine(store)
         self._attend = attend
         self._then = then
         self._stopping = threading.Event()
@@ -87,7 +93,8 @@ class Sweeper:
                 _log.error(
                     "a damaged run is passed over: restore or abandon it", workflow_id=entry.partition, damage=str(damage)
                 )
-            return False
+            # So that a crowd of them does not stand before all others.
+            return put_off(self._store, entry.partition, self._now() + DAMAGED_REST) and False
 
     def _see_to(self, entry: IndexEntry) -> bool:
         if entry.status in _ENDED:
@@ -105,7 +112,8 @@ class Sweeper:
 
     def _forget(self, entry: IndexEntry) -> bool:
         try:
-            WorkflowEngine(self._store).acknowledge(entry.partition, RunSummary.of(entry).run_id)
+            engine = self._engine if self._engine_of is None else self._engine_of(entry.name, entry.partition)
+            engine.acknowledge(entry.partition, RunSummary.of(entry).run_id)
         except WorkflowRefusedError:
             return False  # gone already, or replaced
         return True

@@ -13,7 +13,7 @@ from workflow import lifecycle
 from workflow.control import Control
 from workflow.errors import RunStalledError, StaleRunError, WorkflowError
 from workflow.events import Event
-from workflow.history import Happened, Told
+from workflow.history import Happened, Told, waiting
 from workflow.ids import new_run_id, new_writer
 from workflow.index import HINT_DELAY
 from workflow.path import RecordedPath
@@ -74,6 +74,7 @@ def record_answer(store: RunStore, request: ExecutionRequest) -> bool:
         answered = lifecycle.accept(store.workflow_id, control, request, store.moment(), writer=new_writer())
         if answered is None:
             return False
+        store.recall_step()
         # Whoever loses the fence here looks again: a timer or another answer was faster, or the run has only moved.
         if store.replace(answered, Told(Happened.ANSWERED), wake=store.now() + HINT_DELAY):
             return True
@@ -124,7 +125,7 @@ def _continue(store: RunStore, request: ExecutionRequest, start: Start) -> Recor
         case lifecycle.IdlePoll(settled=None):
             return Shown.WAITING
         case lifecycle.IdlePoll(settled=Control() as settled):
-            _take(store, settled, Told(Happened.SUSPENDED))
+            _take(store, settled, waiting(settled))
             return Shown.WAITING
         case lifecycle.Park(control=parked):
             raise _park(store, parked)

@@ -58,7 +58,9 @@ class StepContext:
     began: float = 0
     """Unix seconds."""
     position: str | None = None
-    """Where on the bus the events lie that may end the next wait: behind this."""
+    """Where on the bus the events lie that may end its waits: behind this."""
+    used: list[str] = field(default_factory=list[str])
+    """The entries on the bus that have ended its waits so far."""
     _positions: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
 
     def key(self, name: str) -> str:
@@ -80,9 +82,10 @@ class StepContext:
         # An async node may have used another answer meanwhile.
         self.unsaved = {key: answer for key, answer in self.unsaved.items() if key not in answers}
 
-    def passed(self, answer: Answer) -> Answer:
-        """The same answer; a further wait asks for what came after it."""
-        self.position = answer.position or self.position
+    def using(self, answer: Answer) -> Answer:
+        """The same answer; the signal that it came with ends no further wait of this step."""
+        if answer.position is not None:
+            self.used.append(answer.position)
         return answer
 
     def next_wait(self, scope: tuple[str, ...]) -> str:
@@ -244,10 +247,10 @@ def _wait(request: InterruptRequest, caller: str, condition: bool = True) -> Ans
     step = current_step(caller)
     wait = step.next_wait(_scope.get())
     if step.answered is not None and step.answered.wait == wait and step.answered.input is not None:
-        return step.passed(_consume(step, wait, step.answered.input))
+        return step.using(_consume(step, wait, step.answered.input))
     recorded = step.store.read(step.key(answer_name(wait)), Answer.from_record)
     if recorded is not None:
-        return step.passed(recorded)
+        return step.using(recorded)
     if not condition:
         return Answer(None)
     if step.answered is not None:
@@ -263,9 +266,9 @@ def _placed(request: InterruptRequest, step: StepContext) -> InterruptRequest:
     """The request with the place on the bus behind which it listens, as an opaque position."""
     if not isinstance(request, WaitForEventRequest) or not request.comes_over_the_bus:
         return request
-    if request.since not in (None, START_OF_RUN):
-        return request
-    return request.model_copy(update={"since": step.position if request.since is None else step.store.ignition.position})
+    places = {None: step.position, START_OF_RUN: step.store.ignition.position}
+    since = places.get(request.since, request.since)
+    return request.model_copy(update={"since": since, "used": tuple(step.used)})
 
 
 def _consume(step: StepContext, wait: str, accepted: AcceptedInput) -> Answer:

@@ -35,6 +35,7 @@ from workflow.resources import WorkflowResources
 from workflow.running import Running
 from workflow.segment import Plan
 from workflow.serializer import Serializer
+from workflow.signals import SignalPosition
 from workflow.state import WorkflowState
 from workflow.store import RunStore
 from workflow.stream import EventStream
@@ -112,7 +113,7 @@ class Workflow(Generic[StateT]):
         version: str | Unset | None = UNSET,
         compatible_versions: Iterable[str] | Unset = UNSET,
         types: Iterable[type] = (),
-        signal_position: Callable[[], str] | None = None,
+        signal_position: SignalPosition | None = None,
     ) -> None:
         self._workflow_id = workflow_id
         self._nodes = tuple(nodes)
@@ -275,24 +276,24 @@ class Workflow(Generic[StateT]):
 
     def inspect(self) -> WorkflowRunSnapshot | None:
         """See `WorkflowEngine.inspect`."""
-        return self._engine().inspect(self.workflow_id)
+        return self.engine().inspect(self.workflow_id)
 
     def abandon(self, run_id: str | None = None, execution_attempt: int | None = None) -> bool:
         """See `WorkflowEngine.abandon`."""
-        return self._engine().abandon(self.workflow_id, run_id, execution_attempt)
+        return self.engine().abandon(self.workflow_id, run_id, execution_attempt)
 
     def acknowledge(self, run_id: str) -> None:
         """See `WorkflowEngine.acknowledge`."""
-        self._engine().acknowledge(self.workflow_id, run_id)
+        self.engine().acknowledge(self.workflow_id, run_id)
 
     def cancel(self, run_id: str | None = None) -> bool:
         """See `WorkflowEngine.cancel`. What the definition says of retention covers cancelled runs too."""
         plan = self._plan()
-        return self._engine().cancel(self.workflow_id, run_id, retain=plan.retain_completion, retain_for=plan.retain_for)
+        return self.engine().cancel(self.workflow_id, run_id, retain=plan.retain_completion, retain_for=plan.retain_for)
 
     def deliver(self, request: ExecutionRequest) -> bool:
         """See `WorkflowEngine.deliver`."""
-        return self._engine().deliver(self.workflow_id, request)
+        return self.engine().deliver(self.workflow_id, request)
 
     # --- what a call resolves -----------------------------------------------------------------------------------------------
 
@@ -376,7 +377,8 @@ class Workflow(Generic[StateT]):
     def _codec(self) -> Serializer:
         return self._serializer or JsonSerializer(self._types)
 
-    def _engine(self) -> WorkflowEngine:
+    def engine(self) -> WorkflowEngine:
+        """What looks at and settles runs of this definition by their workflow id alone."""
         return WorkflowEngine(self._persistence, self._codec(), clock=self._clock)
 
     def _name(self) -> str:

@@ -9,6 +9,7 @@ from persistence import Persistence
 from workflow import lifecycle
 from workflow.admission import record_answer
 from workflow.clock import Clock, SystemClock
+from workflow.expiring import expire_lease
 from workflow.history import Happened, Told
 from workflow.ids import check_workflow_id, new_writer
 from workflow.interrupts import InterruptRequest
@@ -124,6 +125,18 @@ class WorkflowEngine:
         this very answer has been accepted before. Refuses what the execution of the request would refuse.
         """
         return record_answer(self._store(workflow_id), request)
+
+    def expire(self, workflow_id: str, run_id: str, attempt: int, *, given_back: bool = False) -> bool:
+        """End the lease of a segment now: see `workflow.expiring.expire_lease`."""
+        return expire_lease(
+            self._persistence,
+            workflow_id,
+            run_id,
+            attempt,
+            given_back=given_back,
+            serializer=self._serializer,
+            clock=self._clock,
+        )
 
     def _store(self, workflow_id: str) -> RunStore:
         return RunStore(self._persistence, self._serializer, check_workflow_id(workflow_id), self._clock)

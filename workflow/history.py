@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 
 from persistence import LogEntry, PersistenceError
+from workflow.control import Control
 from workflow.serializer import Serializer
 
-__all__ = ["HISTORY_LOG", "Happened", "HistoryLine", "Told", "read_line"]
+__all__ = ["HISTORY_LOG", "Happened", "HistoryLine", "Told", "read_line", "waiting"]
 
 HISTORY_LOG = "history"
 """The log in the store."""
@@ -93,6 +94,14 @@ class HistoryLine:
         if record["v"] != VERSION:
             raise ValueError(f"version {record['v']!r} of a line of history is not known")
         return cls(Happened(record["kind"]), **{name: value for name, value in record.items() if name in _FIELDS})
+
+
+def waiting(control: Control) -> Told:
+    """What is told of a suspension: the request that callers see from now on."""
+    active = control.interrupt
+    if active is None:
+        return Told(Happened.SUSPENDED)
+    return Told(Happened.SUSPENDED, step=active.step_id, waits_for=active.request.to_json())
 
 
 _FIELDS = tuple(name for name in HistoryLine.__dataclass_fields__ if name != "kind")

@@ -12,7 +12,7 @@ from workflow.control import Control
 from workflow.records import CONTROL
 from workflow.status import WorkflowStatus
 
-__all__ = ["HINT_DELAY", "MAX_HINT_DELAY", "RunSummary", "entry_of", "make_due", "postpone"]
+__all__ = ["HINT_DELAY", "MAX_HINT_DELAY", "RunSummary", "entry_of", "make_due", "postpone", "put_off"]
 
 HINT_DELAY = 5
 """Seconds after ignition in which the first hint is expected to arrive."""
@@ -107,15 +107,27 @@ def postpone(store: Persistence, workflow_id: str, now: float) -> IndexEntry | N
 def make_due(store: Persistence, workflow_id: str, run_id: str, at: float) -> IndexEntry | None:
     """Ask for a run to be continued at a moment (Unix seconds), whatever its entry says.
 
-    None when this run is not the current one any more, has changed meanwhile, or has ended: what is kept of it is due when it
-    may be forgotten, and that is not to be hastened.
+    None when this run is not the current one any more, has changed meanwhile, waits for an answer, or has ended: then its due
+    time says something else, which is not to be lost.
     """
     fence = store.get(workflow_id, CONTROL)
     entry = store.entry(workflow_id)
-    if fence is None or entry is None or entry.status in _ENDED or RunSummary.of(entry).run_id != run_id:
+    if fence is None or entry is None or entry.status in _ENDED or entry.awaits is not None:
         return None
-    due = replace(entry, due=at)
+    if RunSummary.of(entry).run_id != run_id:
+        return None
+    # Whoever asks has the run in hand: earlier hints were not lost, and do not delay those that follow.
+    due = replace(entry, due=at, summary=replace(RunSummary.of(entry), hints=0).to_text())
     return due if store.write_if_unchanged(workflow_id, CONTROL, fence, {}, index=due) else None
+
+
+def put_off(store: Persistence, workflow_id: str, until: float) -> bool:
+    """Leave a due entry alone until a moment (Unix seconds), by a fenced write of no records, whatever it is due for."""
+    fence = store.get(workflow_id, CONTROL)
+    entry = store.entry(workflow_id)
+    if fence is None or entry is None:
+        return False
+    return store.write_if_unchanged(workflow_id, CONTROL, fence, {}, index=replace(entry, due=until))
 
 
 def _hinted(entry: IndexEntry, now: float) -> IndexEntry:

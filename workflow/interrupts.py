@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, PrivateAttr
 
+from workflow.canonical import canonical_json
 from workflow.errors import WorkflowError
 from workflow.registry import register_type
 
@@ -116,7 +117,8 @@ class WaitForEventRequest(InterruptRequest):
     """Wait until an event of this name is delivered, or until ``expires_at``.
 
     ``since`` is the position on the bus behind which an event ends the wait: where the bus stood before the node was first
-    called, unless told otherwise. ``match`` names payload keys and the values that they must have.
+    called, unless told otherwise. ``match`` names payload keys and the values that they must have. ``used`` is the engine's:
+    the entries on the bus that have ended earlier waits of the same node.
     """
 
     comes_over_the_bus: ClassVar[bool] = True
@@ -126,6 +128,7 @@ class WaitForEventRequest(InterruptRequest):
     expires_at: AwareDatetime | None = None
     since: str | None = None
     match: Mapping[str, Any] | None = None
+    used: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -157,9 +160,11 @@ class WaitForEventRequest(InterruptRequest):
         """See `InterruptRequest.listens_since`."""
         return self.since if self.comes_over_the_bus else None
 
-    def ended_by(self, payload: Mapping[str, Any]) -> bool:
-        """Whether a signal with this payload is the one that is waited for."""
-        return all(key in payload and payload[key] == value for key, value in (self.match or {}).items())
+    def ended_by(self, payload: Mapping[str, Any], entry: str | None = None) -> bool:
+        """Whether a signal with this payload, at this entry of the bus, is the one that is waited for."""
+        wanted = self.match or {}
+        fits = all(key in payload and canonical_json(payload[key]) == canonical_json(wanted[key]) for key in wanted)
+        return fits and (entry is None or entry not in self.used)
 
     def coordinates(self) -> dict[str, Any]:
         """See `InterruptRequest.coordinates`."""

@@ -7,10 +7,11 @@ are the tables of the engine's admission rules.
 import datetime as dt
 from dataclasses import dataclass
 
+from workflow.canonical import canonical_json
 from workflow.control import AcceptedInput, ActiveInterrupt, Control
 from workflow.errors import RefusalReason, RunInFlightError, StaleRunError, WorkflowError, WorkflowRefusedError
 from workflow.interrupts import InputKind, InterruptType
-from workflow.requests import ExecutionRequest, canonical_json
+from workflow.requests import ExecutionRequest
 from workflow.status import WorkflowStatus
 
 __all__ = [

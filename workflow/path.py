@@ -5,7 +5,8 @@ one base record, and their records and memos go; what one write may not delete g
 steps resumes about as fast as one of ten.
 """
 
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,9 @@ class RecordedPath:
         self._begins = begins
         self._begins_at = position
         self._latest: tuple[int, str | None] | None = None
-        """The step made last in this segment, and where the bus stood then."""
+        """The step made last in this segment, and where the bus stood then; a fork is made when its branches have met."""
+        self._ends: defaultdict[int, list[str]] = defaultdict(list)
+        """By fork, where the bus stood at the end of each branch that has ended."""
         self._steps: dict[int, StepRecord] = {}
         self._ids = prefix
         self._prefix = step_key(store.control.run_id, prefix)
@@ -111,6 +114,25 @@ class RecordedPath:
         if self._base is not None:
             return self._base.position
         return self.store.ignition.position if self._begins is None else self._begins_at
+
+    def branch_ended(self, fork: int, branch: "RecordedPath") -> None:
+        """A branch of this fork has come to its end."""
+        position = branch.position(branch.length)
+        if position is not None:
+            self._ends[fork].append(position)
+
+    def branches_met(self, fork: int, latest: Callable[[Sequence[str]], str]) -> None:
+        """All branches of this fork have ended: the signals that they used are no news for the join."""
+        own = self.position(fork + 1)
+        ends = self._ends.pop(fork, [])
+        if own is not None:
+            self._latest = fork, latest([own, *ends])
+
+    @property
+    def length(self) -> int:
+        """How many steps have been made."""
+        made = self.first if not self._names else max(self._names) + 1
+        return made if self._latest is None else max(made, self._latest[0] + 1)
 
     def recording(
         self, index: int, name: str, event: Event, state: WorkflowState, journal: StateJournal, position: str | None = None

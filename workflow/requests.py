@@ -5,37 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 from persistence import PersistenceError
-from workflow.errors import InputTranslationError, WorkflowError
+from workflow.canonical import canonical_json
+from workflow.errors import WorkflowError
 from workflow.events import Event
 from workflow.ids import check_run_id
 from workflow.json_codec import JsonSerializer
 
-__all__ = ["ExecutionRequest", "canonical_json"]
+__all__ = ["ExecutionRequest"]
 
 _KINDS = ("start", "resume", "signal")
-
-
-def canonical_json(payload: Any) -> str:
-    """The text by which two answers are equal: keys sorted, order of lists and types of numbers significant.
-
-    Raises `InputTranslationError` for what is no JSON (NaN and infinities, sets, keys that are no text).
-    """
-    try:
-        text = json.dumps(payload, sort_keys=True, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as trouble:
-        raise InputTranslationError(f"the answer is no JSON ({trouble}): send plain JSON values") from trouble
-    if not _has_text_keys(payload):
-        raise InputTranslationError("the answer has keys that are no text: send plain JSON values")
-    return text
-
-
-def _has_text_keys(payload: Any) -> bool:
-    if isinstance(payload, dict):
-        held = cast(dict[Any, Any], payload)
-        return all(isinstance(key, str) and _has_text_keys(value) for key, value in held.items())
-    if isinstance(payload, list | tuple):
-        return all(_has_text_keys(item) for item in cast(list[Any], payload))
-    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from workflow.delivery import Delivery, Route
 from workflow.errors import WorkflowError
 from workflow.events import Event, StopEvent
 from workflow.graph import Graph
-from workflow.history import Happened, Told
+from workflow.history import Happened, Told, waiting
 from workflow.journal import whole_state
 from workflow.leases import Renewal, renewer
 from workflow.observing import Listener, Observer
@@ -132,7 +132,7 @@ class Segment(Generic[StateT]):
             **(step.unsaved if step else {}),
             checkpoint_key(self._store.control.run_id): Checkpoint(whole_state(state)).to_record(),
         }
-        self._store.commit(records, change, verb="suspend", told=_waiting)
+        self._store.commit(records, change, verb="suspend", told=waiting)
         return self._as_settled(state, WorkflowStatus.SUSPENDED)
 
     def _complete(self, step: StepContext | None, state: StateT, end: StopEvent) -> StateT:
@@ -181,14 +181,6 @@ class Segment(Generic[StateT]):
         finally:
             # Not a `with`: resources that swallow the error would turn a failure into a success.
             await self._host.finishing(partial(_close, manager, self._store, *sys.exc_info()))
-
-
-def _waiting(control: Control) -> Told:
-    """What the history says of a suspension: the request that callers see from now on."""
-    active = control.interrupt
-    if active is None:
-        return Told(Happened.SUSPENDED)
-    return Told(Happened.SUSPENDED, step=active.step_id, waits_for=active.request.to_json())
 
 
 def _step_id(step: StepContext | None) -> str:

@@ -19,12 +19,13 @@ from workflow.clock import Clock
 from workflow.control import Control
 from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
 from workflow.history import HISTORY_LOG, Happened, HistoryLine, Told
-from workflow.index import entry_of
+from workflow.index import RunSummary, entry_of
 from workflow.lifecycle import stale_attempt
 from workflow.records import CONTROL, IGNITION, Failure, Ignition, failure_key
 from workflow.serializer import Serializer
+from workflow.signals import SignalPosition
 from workflow.status import WorkflowStatus
-from workflow.trials import NO_TRIALS, RetryPolicy
+from workflow.trials import NO_TRIALS, RetryPolicy, is_interruption
 
 __all__ = ["IGNITIONS_LOG", "RunStore"]
 
@@ -52,8 +53,11 @@ class RunStore:
         self.workflow_id = workflow_id
         self.lease_timeout: float | None = None
         self.retry: RetryPolicy | None = None
-        self.bus_position: Callable[[], str] | None = None
+        self.bus_position: SignalPosition | None = None
         self.step = ""
+        """The name of the step that the run is at, for listings."""
+        self.failing = ""
+        """The id of the step whose node was the first to raise."""
         self._persistence = persistence
         self._serializer = serializer
         self._clock = clock
@@ -252,6 +256,12 @@ class RunStore:
         with self._lock:
             return self._displacement(verb)
 
+    def recall_step(self) -> None:
+        """Read which step the run is at, so that a write from outside does not forget it."""
+        entry = self._persistence.entry(self.workflow_id)
+        with suppress(PersistenceError):
+            self.step = RunSummary.of(entry).step if entry is not None else ""
+
     def lease(self) -> int | None:
         """The end of a lease that begins now, in whole Unix seconds: never sooner than asked for."""
         return None if self.lease_timeout is None else math.ceil(self.now() + self.lease_timeout)
@@ -323,12 +333,11 @@ class RunStore:
 
     def _write_failure(self, error: BaseException) -> bool:
         trials = self.control.trials
-        if isinstance(error, Exception):
-            trials = trials.with_failure(self._second())
+        trials = trials.with_takeover() if is_interruption(error) else trials.with_failure(self._second())
         wake = self.retry.next_try(error, trials, self.now()) if self.retry is not None else None
         again = None if wake is None else dt.datetime.fromtimestamp(wake, dt.UTC)
         failure = Failure(type(error).__qualname__, _message(error), self.moment(), again)
-        told = Told(Happened.FAILED, step=self.step, error=failure.error, message=failure.message, retry_at=wake)
+        told = Told(Happened.FAILED, step=self.failing, error=failure.error, message=failure.message, retry_at=wake)
         control = self._renewed().failed(NO_TRIALS if wake is None else trials)
         return self._write(control, {failure_key(control.run_id): failure.to_record()}, told=told, wake=wake)
 

@@ -98,6 +98,8 @@ class Traversal(Generic[StateT]):
                 event = event.fresh()
                 if not await self._fork(walk, index - 1, event):
                     return Paused()
+                if self.store.bus_position is not None:
+                    walk.path.branches_met(index - 1, self.store.bus_position.latest)
             spec = self.graph.node_for(event)
             step_id = walk.path.step_id(index, spec.step_name)
             if self._is_held_back(step_id):
@@ -124,6 +126,7 @@ class Traversal(Generic[StateT]):
                     observed.suspended()
             return returned
         except BaseException:
+            self.store.failing = self.store.failing or step.step_id
             self._stop()
             raise
         finally:
@@ -207,6 +210,7 @@ class Traversal(Generic[StateT]):
                 self._stop()
                 raise
             if isinstance(end, Ended):
+                walk.path.branch_ended(fork, path)
                 event.set_result(name, end.event.result)
             else:
                 observed.suspended()

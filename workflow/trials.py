@@ -10,7 +10,10 @@ from typing import Any, Self
 
 from workflow.errors import WorkflowError
 
-__all__ = ["NO_TRIALS", "RetryPolicy", "Trials"]
+__all__ = ["NO_TRIALS", "RetryPolicy", "Trials", "is_interruption"]
+
+MAX_INTERRUPTIONS = 20
+"""Segments stopped from outside, without a committed step between, after which a run is not tried again by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,11 @@ NO_TRIALS = Trials()
 """Those of a run that has just moved on."""
 
 
+def is_interruption(error: BaseException) -> bool:
+    """Whether a segment was ended from outside. A node that calls ``sys.exit()`` has failed."""
+    return not isinstance(error, Exception | SystemExit)
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How often a failed run is tried again by itself, and when. Durations are in seconds.
@@ -82,8 +90,8 @@ class RetryPolicy:
 
         What ends a node from outside (Ctrl-C, a worker that stops) is no failure of its own: it is tried again at once.
         """
-        if not isinstance(error, Exception):
-            return now
+        if is_interruption(error):
+            return now if trials.takeovers <= MAX_INTERRUPTIONS else None
         if isinstance(error, self.permanent) or getattr(error, "permanent", False) is True:
             return None
         if trials.failures >= self.attempts:

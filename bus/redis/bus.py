@@ -35,8 +35,8 @@ LETTER_BATCH = 500
 _PAGE = 200
 """Entries in one page of a scan."""
 
-_PUBLISH = load_script("bus.redis", "publish")
-_REPLAY = load_script("bus.redis", "replay")
+_PUBLISH = load_script("bus.redis", "rights", "publish")
+_REPLAY = load_script("bus.redis", "rights", "replay")
 
 
 class RedisSignalBus:

@@ -5,10 +5,11 @@
 key       type    what                                                                           written by
 C:frames  stream  o (bytes pushed so far), r (run), a (attempt), n (sequence), f (index of the   append_frame.lua
                   fragment), m (of how many), t (type), p (a part of the data, which is JSON)
-C:newest  hash    the segment that the channel belongs to: run, attempt, first (its first        append_frame.lua
-                  entry); bytes (pushed so far)
+C:newest  hash    the segment that the channel belongs to: run, attempt, begun (1 once it has    claim.lua,
+                  pushed); first (the first entry of the segment that pushed last); bytes        append_frame.lua
+                  (pushed so far)
 
-Both are bounded, and expire when nothing has been pushed for a while.
+A segment claims the channel when it is opened, so that what an older one pushes late never takes it back. Both are bounded, and expire when nothing has been pushed for a while.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, cast
 
 import structlog
@@ -37,7 +39,8 @@ KEEP = 24 * 3600
 _PAGE = 50
 """Entries in one read."""
 
-_APPEND = load_script("bus.redis", "append_frame")
+_CLAIM = load_script("bus.redis", "rights", "claim")
+_APPEND = load_script("bus.redis", "rights", "append_frame")
 _CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _log = structlog.get_logger(__name__)
 
@@ -62,8 +65,13 @@ class RedisChannel:
         self._bounds = (entries, size, keep)
 
     def open(self, workflow_id: str, run_id: str, attempt: int) -> "RedisFeed":
-        """The feed of one segment. No call to the server yet."""
-        return RedisFeed(self._link, self._keys(workflow_id), workflow_id, (run_id, attempt), self._bounds)
+        """The feed of one segment, which has the channel from now on: one call to the server, tried once.
+
+        One that fails is not told here. The first frame makes up for it, or tells of the same trouble.
+        """
+        feed = RedisFeed(self._link, self._keys(workflow_id), workflow_id, (run_id, attempt), self._bounds)
+        feed.claim()
+        return feed
 
     def watch(
         self, workflow_id: str, after: str | None = None, timeout: float | None = None
@@ -152,9 +160,15 @@ class RedisFeed:
         self._segment = segment
         self._bounds = bounds
         self._sequence = 0
-        self._begun = False
+        self._claimed = False
         self._broken = False
         self._outdated = False
+
+    def claim(self) -> None:
+        """Take the channel over from older segments, if the server answers."""
+        with suppress(BusError):
+            self._link.run(self._link.call(_CLAIM, self._keys, [*self._segment, self._bounds[-1]]))
+            self._claimed = True
 
     def send(self, frame: Any) -> None:
         """Push one frame: of its ``type`` and ``data``, or all data. Raises `BusError` for what JSON cannot say."""
@@ -193,11 +207,11 @@ class RedisFeed:
 
     def _append(self, sequence: int, index: int, total: int, kind: str, part: bytes) -> None:
         """Once: repeated after a lost reply, an entry would stand there twice."""
-        args: Sequence[str | bytes | int] = [*self._segment, int(not self._begun), sequence, index, total, kind, part]
+        args: Sequence[str | bytes | int] = [*self._segment, int(not self._claimed), sequence, index, total, kind, part]
         if self._link.run(self._link.call(_APPEND, self._keys, [*args, *self._bounds])) is None:
             self._outdated = True
             raise BusError(f"a later segment of workflow {self._workflow_id!r} has taken its channel over")
-        self._begun = True
+        self._claimed = True
 
 
 class _Last:

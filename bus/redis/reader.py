@@ -16,9 +16,9 @@ from persistence.redis import RedisLink, Script, load_script
 
 __all__ = ["RedisReader"]
 
-_TAKE = load_script("bus.redis", "take")
-_PUT_OFF = load_script("bus.redis", "in_hand", "put_off")
-_BURY = load_script("bus.redis", "in_hand", "bury")
+_TAKE = load_script("bus.redis", "rights", "take")
+_PUT_OFF = load_script("bus.redis", "rights", "in_hand", "put_off")
+_BURY = load_script("bus.redis", "rights", "in_hand", "bury")
 _LEAVE = load_script("bus.redis", "leave")
 _TIDY = load_script("bus.redis", "tidy")
 

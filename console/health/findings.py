@@ -74,6 +74,7 @@ def _settings(info: Mapping[str, Any], facts: ServerFacts) -> Iterator[Finding]:
         yield _fsync(facts.fsync)
     yield _snapshots(info)
     yield _eviction(info)
+    yield from _evicted(info)
     yield _fullness(info)
     yield _replicas(info)
 
@@ -178,6 +179,14 @@ def _eviction(info: Mapping[str, Any]) -> Finding:
     if not info.get("maxmemory"):
         return Finding("memory", State.NOTE, f"{policy}, without a limit", "harmless until maxmemory is set")
     return Finding("memory", State.WRONG, policy, "a full server silently drops runs and alerts: set noeviction")
+
+
+def _evicted(info: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether the server has thrown something away since it was started."""
+    evicted = int(info.get("evicted_keys", 0))
+    if evicted:
+        meaning = "runs, or ids by which signals are told apart, may be among them: set noeviction and give it more memory"
+        yield Finding("evicted", State.WRONG, f"{evicted} keys since the server was started", meaning)
 
 
 def _fullness(info: Mapping[str, Any]) -> Finding:

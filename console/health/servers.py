@@ -26,8 +26,9 @@ NEEDS = {
     ),
     "jarvis:heartbeats:seen": ("hget", "hgetall", "hset", "time"),
     "jarvis:knowledge:": ("get", "set"),
+    "jarvis:settled": ("expire", "xadd", "xread"),
 }
-"""What runs, signals, heartbeats and notes need: commands by a key on which they are called."""
+"""What runs, signals, heartbeats, notes and wake-ups need: commands by a key on which they are called."""
 
 
 def read_servers(link: RedisLink) -> list[ServerFacts]:

@@ -26,6 +26,7 @@ from persistence.file.logs import Addition, LogFiles
 from persistence.file.names import file_name
 from persistence.file.partition import Head, PartitionFile, read_head, read_partition
 from persistence.file.undo import Undo
+from persistence.text import require_place, require_text
 
 __all__ = ["LOG_LIMIT", "FilePersistence"]
 
@@ -53,10 +54,12 @@ class FilePersistence:
 
     def get(self, partition: str, key: str) -> bytes | None:
         """See `Persistence.get`."""
+        require_place(partition, key)
         return self.load(partition).get(key)
 
     def load(self, partition: str) -> dict[str, bytes]:
         """See `Persistence.load`."""
+        require_place(partition)
         with self._words():
             found = self._read(partition)
         return found.records if found else {}
@@ -71,6 +74,7 @@ class FilePersistence:
         append: Sequence[tuple[str, bytes]] = (),
     ) -> bool:
         """See `Persistence.initialize_if_absent`."""
+        require_place(partition, condition_key, *(records or {}), append=append)
         if index is not None:
             index.require_partition(partition)
         with self._changing():
@@ -94,6 +98,7 @@ class FilePersistence:
         if index is not None:
             index.require_partition(partition)
         gone = tuple(delete)
+        require_place(partition, condition_key, *records, *gone, append=append)
         if not self._has(partition):
             return False
         with self._changing():
@@ -108,6 +113,7 @@ class FilePersistence:
         self, partition: str, condition_key: str, expected_value: bytes, append: Sequence[tuple[str, bytes]] = ()
     ) -> bool:
         """See `Persistence.delete_if_unchanged`."""
+        require_place(partition, condition_key, append=append)
         if not self._has(partition):
             return False
         with self._changing():
@@ -119,6 +125,7 @@ class FilePersistence:
 
     def entry(self, partition: str) -> IndexEntry | None:
         """See `Persistence.entry`."""
+        require_place(partition)
         with self._words():
             head = self._read_file(self._path(partition), read_head)
         return head.index if head else None
@@ -140,6 +147,7 @@ class FilePersistence:
         after: IndexEntry | None = None,
     ) -> list[IndexEntry]:
         """See `Persistence.find`. Reads the first line of every partition."""
+        require_text("the value", name, status, tag, awaits)
         behind = after.partition.encode() if after else None
         found = [(place, entry) for place, entry in self._entries() if entry.matches(name, status, tag, awaits)]
         ordered = sorted(found, key=lambda each: each[0])
@@ -147,6 +155,7 @@ class FilePersistence:
 
     def read_log(self, name: str, after: str | None = None, limit: int = DEFAULT_LIMIT) -> list[LogEntry]:
         """See `Persistence.read_log`."""
+        require_text("the log", name)
         with self._words():
             if not _exists(self._logs):
                 return []
@@ -270,7 +279,7 @@ class FilePersistence:
                 self._recover()
             else:
                 self._disk.settle(self._partitions)
-        except OSError as trouble:
+        except (OSError, PersistenceError) as trouble:
             words = f"the store at {str(self._root)!r} took a write, but cannot say that it is safe on its disk ({trouble})"
             raise UnreachableError(f"{words}: look at the disk, then read what is there") from trouble
         # Whatever is too old and stays goes with a later write.

@@ -25,6 +25,8 @@ __all__ = ["RETRY_DELAYS", "RedisLink", "Script", "load_script", "missing_rights
 
 RETRY_DELAYS = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 4.0)
 """Seconds between tries of a safe call while the server does not answer (6 to 12 s in all): long enough for a failover."""
+LONGEST = 15.0
+"""Seconds after which no further try begins, however few there were: those of a server that is silent take long."""
 
 _COMMAND = re.compile(rb"redis\.call\('([A-Z]+)'")
 
@@ -111,20 +113,21 @@ class RedisLink:
     def repeat(self, command: Callable[[redis.Redis], Any]) -> tuple[Any, bool]:
         """Run a command that is safe to repeat until the server answers, a bounded number of times.
 
-        Returns the reply and whether an earlier try may have taken effect (its reply was lost).
+        Returns the reply and whether an earlier try may have taken effect (its reply was lost). Once that is so, whatever the
+        last try meets is told as ``unreachable``: the outcome is unknown, also where the last try itself was refused.
         """
-        uncertain = False
-        for delay in self._retry_delays:
+        uncertain, deadline = False, time.monotonic() + LONGEST
+        for delay in (*self._retry_delays, None):
             try:
                 return command(self._servers.client), uncertain
             except TROUBLE as trouble:
                 effect = effect_of(trouble)
-                if effect is Effect.REFUSED:
-                    raise self._explained(trouble) from trouble
-                uncertain = uncertain or effect is Effect.UNKNOWN
                 self._after(trouble)
+                if delay is None or effect is Effect.REFUSED or time.monotonic() > deadline:
+                    raise self._explained(trouble, uncertain=uncertain) from trouble
+                uncertain = uncertain or effect is Effect.UNKNOWN
                 self._sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
-        return self.run(command), uncertain
+        raise AssertionError("the last try returns or raises")
 
     def call(
         self, script: Script, keys: Sequence[str | bytes], args: Sequence[str | bytes | int | float]
@@ -145,12 +148,16 @@ class RedisLink:
         if isinstance(trouble, ReadOnlyError):
             self._servers.reconnect()
 
-    def _explained(self, trouble: Exception) -> Exception:
+    def _explained(self, trouble: Exception, *, uncertain: bool = False) -> Exception:
+        """The room's error. ``uncertain``: the reply to an earlier try was lost."""
         root, name = root_of(trouble), self._servers.name
         if isinstance(root, BusyLoadingError):
             return self._unreachable(f"the Redis {name} is still loading its data: try again in a moment")
         if effect_of(root) is Effect.UNKNOWN:
             return self._unreachable(f"no answer from the Redis {name}: start it or correct its URL ({root})")
+        if uncertain:
+            words = advice(root).removesuffix("; nothing was written")
+            return self._unreachable(f"{words}; an earlier reply was lost: whether the call took effect is unknown")
         return self._error(advice(root))
 
 

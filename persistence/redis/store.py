@@ -19,6 +19,7 @@ from persistence.errors import PersistenceError, UnreachableError
 from persistence.redis.clients import Client
 from persistence.redis.keys import SHARDS, Keys, shard_of
 from persistence.redis.link import RETRY_DELAYS, RedisLink, Script, load_script
+from persistence.text import require_place, require_text
 
 __all__ = ["DEFAULT_PREFIX", "LOG_LIMIT", "RedisPersistence"]
 
@@ -55,11 +56,13 @@ class RedisPersistence:
 
     def get(self, partition: str, key: str) -> bytes | None:
         """See `Persistence.get`."""
+        require_place(partition, key)
         name = self._keys(partition).partition(partition)
         return self._link.repeat(lambda client: client.hget(name, key))[0]
 
     def load(self, partition: str) -> dict[str, bytes]:
         """See `Persistence.load`."""
+        require_place(partition)
         name = self._keys(partition).partition(partition)
         held = cast(dict[bytes, bytes], self._link.repeat(lambda client: client.hgetall(name))[0])
         return {key.decode(): value for key, value in held.items()}
@@ -74,6 +77,7 @@ class RedisPersistence:
         append: Sequence[tuple[str, bytes]] = (),
     ) -> bool:
         """See `Persistence.initialize_if_absent`."""
+        require_place(partition, condition_key, *(records or {}), append=append)
         fields = _flat(records or {})
         args = [partition, condition_key, initial_value, *_entry(partition, index), self._log_limit, len(fields) // 2, *fields]
         held, uncertain = self._call(_INITIALIZE, partition, args, append)
@@ -91,6 +95,7 @@ class RedisPersistence:
     ) -> bool:
         """See `Persistence.write_if_unchanged`."""
         fields, gone = _flat(records), [key for key in dict.fromkeys(delete) if key not in records]
+        require_place(partition, condition_key, *records, *gone, append=append)
         counts = [len(fields) // 2, len(gone)]
         head = [partition, condition_key, expected_value, *_entry(partition, index), self._log_limit, *counts]
         ours = records.get(condition_key)
@@ -103,12 +108,14 @@ class RedisPersistence:
         self, partition: str, condition_key: str, expected_value: bytes, append: Sequence[tuple[str, bytes]] = ()
     ) -> bool:
         """See `Persistence.delete_if_unchanged`. After a lost reply, a partition that is gone is success."""
+        require_place(partition, condition_key, append=append)
         args = [partition, condition_key, expected_value, self._log_limit]
         held, uncertain = self._call(_DELETE, partition, args, append)
         return held == WRITTEN or (uncertain and held is None)
 
     def entry(self, partition: str) -> IndexEntry | None:
         """See `Persistence.entry`."""
+        require_place(partition)
         return next(iter(self._entries([(shard_of(partition), partition.encode())])), None)
 
     def due(self, before: float, limit: int = DEFAULT_LIMIT) -> list[IndexEntry]:
@@ -132,6 +139,7 @@ class RedisPersistence:
         after: IndexEntry | None = None,
     ) -> list[IndexEntry]:
         """See `Persistence.find`: one range over the narrowest of the given values, the others filtered from it."""
+        require_text("the value", name, status, tag, awaits)
         start = _lookup_start(name, status, tag, awaits)
         behind = after.partition.encode() if after else None
         found: list[IndexEntry] = []
@@ -145,6 +153,7 @@ class RedisPersistence:
 
     def read_log(self, name: str, after: str | None = None, limit: int = DEFAULT_LIMIT) -> list[LogEntry]:
         """See `Persistence.read_log`. The position holds the place reached in each of the log's 64 parts."""
+        require_text("the log", name)
         reached = _reached(after) if after is not None else {}
         parts = self._each_shard(
             lambda pipe, keys: pipe.xrange(keys.log(name), min=f"({reached.get(str(keys.shard), '0-0')}", count=limit)
@@ -213,7 +222,7 @@ def _entry(partition: str, index: IndexEntry | None) -> tuple[str, str]:
     stored = {"n": index.name, "s": index.status, "t": index.tag, "m": index.summary, "d": index.due}
     if index.awaits is not None:
         stored["a"] = index.awaits
-    return json.dumps(stored), "" if index.due is None else repr(index.due)
+    return json.dumps(stored), "" if index.due is None else repr(float(index.due))
 
 
 def _decoded(partition: str, data: bytes) -> IndexEntry:

@@ -5,7 +5,7 @@ from enum import Enum
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-__all__ = ["Trouble", "advice", "cause_of", "kind_of", "words_of"]
+__all__ = ["Trouble", "advice", "cause_of", "kind_of", "leaves_doubt", "words_of"]
 
 
 class Trouble(Enum):
@@ -75,6 +75,11 @@ def kind_of(trouble: SQLAlchemyError) -> Trouble:
 
 def _breaks(code: str) -> bool:
     return code in _UNREACHABLE or (len(code) == 5 and code.startswith("08"))  # a class of SQLSTATE
+
+
+def leaves_doubt(trouble: SQLAlchemyError) -> bool:
+    """Whether a refusal may have come after the write took effect: a file's own disk failed, maybe at its end."""
+    return _code(trouble).startswith("SQLITE_IOERR")
 
 
 def advice(trouble: SQLAlchemyError, address: str) -> str:

@@ -26,6 +26,8 @@ class Dialect(Protocol):
     """Lets the next one, where the end of the transaction does not."""
     commits_by_itself: bool
     """Whether creating a table ends the transaction around it."""
+    deletes_together: bool
+    """Whether one statement deletes from two tables, and so needs no look beforehand whether the second one holds anything."""
     settings: str | None
     """What is set on each connection of an engine of our own: no wait for a lock outlasts some seconds."""
 
@@ -55,12 +57,14 @@ class _OnConflict:
         *,
         prepare: str | None = None,
         lock_schema: str | None = None,
+        deletes_together: bool = False,
         settings: str | None = None,
     ) -> None:
         self._insert = insert_into
         self.begin = begin
         self.prepare = prepare
         self.lock_schema = lock_schema
+        self.deletes_together = deletes_together
         self.settings = settings
 
     def create(self, connection: Connection, table: Table, row: dict[str, Any]) -> bool:
@@ -91,6 +95,7 @@ class _OnDuplicateKey:
     lock_schema: str | None = "SELECT GET_LOCK('jarvis_create_schema', 30)"
     unlock_schema: str | None = "SELECT RELEASE_LOCK('jarvis_create_schema')"
     commits_by_itself: bool = True
+    deletes_together: bool = False
     settings: str | None = "SET SESSION innodb_lock_wait_timeout = 5"
 
     def create(self, connection: Connection, table: Table, row: dict[str, Any]) -> bool:
@@ -131,5 +136,6 @@ def dialect_of(engine: Engine) -> Dialect:
         lock = "SELECT pg_advisory_xact_lock(7390861201)"
         # A client that vanished in the middle must not hold its row locks for ever.
         settings = "SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '30s'"
-        return _OnConflict(postgresql.insert, "BEGIN ISOLATION LEVEL READ COMMITTED", lock_schema=lock, settings=settings)
+        begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+        return _OnConflict(postgresql.insert, begin, lock_schema=lock, deletes_together=True, settings=settings)
     return _OnDuplicateKey()

@@ -19,7 +19,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from persistence.errors import PersistenceError, UnreachableError
-from persistence.sql.advice import Trouble, advice, cause_of, kind_of, words_of
+from persistence.sql.advice import Trouble, advice, cause_of, kind_of, leaves_doubt, words_of
 from persistence.sql.dialects import dialect_of
 from persistence.sql.tables import VERSION, Tables
 
@@ -146,14 +146,20 @@ class EngineLink:
                 trouble = met if isinstance(met, SQLAlchemyError) else _wrong_option(met)
                 if delay is None or kind_of(trouble) is Trouble.REFUSED:
                     raise self._explained(trouble, uncertain) from cause_of(trouble)
+            except PersistenceError as found:
+                # What the repeated transaction finds (tables of another version) says nothing of the first one.
+                if uncertain:
+                    raise _doubtful(str(found)) from found
+                raise
             self._sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
         raise AssertionError("the last try returns or raises")
 
     def _explained(self, trouble: SQLAlchemyError, uncertain: bool) -> PersistenceError:
         words = advice(trouble, self.address)
         if uncertain:
-            words = f"{words.removesuffix('; nothing was written')}; whether the write took effect is unknown"
-        return UnreachableError(words) if uncertain or kind_of(trouble) is Trouble.UNREACHABLE else PersistenceError(words)
+            return _doubtful(words)
+        in_doubt = kind_of(trouble) is Trouble.UNREACHABLE or leaves_doubt(trouble)
+        return UnreachableError(words) if in_doubt else PersistenceError(words)
 
     @property
     def address(self) -> str:
@@ -279,6 +285,12 @@ def _roll_back(connection: Connection) -> None:
             return
     with suppress(SQLAlchemyError):
         connection.invalidate()
+
+
+def _doubtful(words: str) -> UnreachableError:
+    """The same of a call whose first try may have counted."""
+    told, unknown = words.removesuffix("; nothing was written"), "; whether the write took effect is unknown"
+    return UnreachableError(f"{told.removesuffix(unknown)}{unknown}")
 
 
 def _wrong_option(met: TypeError) -> SQLAlchemyError:

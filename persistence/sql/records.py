@@ -24,7 +24,7 @@ class Held:
 
     value: bytes
     has_pieces: bool = False
-    """Whether some value of the partition may stand in pieces."""
+    """Whether some value of the partition may stand in pieces. PostgreSQL sees that as it was before it waited for the lock."""
 
 
 class Records(Protocol):
@@ -75,8 +75,10 @@ class TableRecords:
         some = bindparam("keys", type_=KEY_TYPE, expanding=True)
         self._remove = delete(store).where(of_store, store.c.key.in_(some))
         self._remove_pieces = delete(pieces).where(of_pieces, pieces.c.key.in_(some))
-        self._clear = delete(store).where(of_store)
         self._clear_pieces = delete(pieces).where(of_pieces)
+        self._clear = delete(store).where(of_store)
+        if dialect.deletes_together:
+            self._clear = self._clear.add_cte(self._clear_pieces.cte("of_values"))
 
     def load(self, connection: Connection, partition: bytes, key: bytes | None = None) -> dict[bytes, bytes]:
         """See `Records.load`."""
@@ -119,7 +121,7 @@ class TableRecords:
     def clear(self, connection: Connection, partition: bytes, held: Held) -> None:
         """See `Records.clear`."""
         connection.execute(self._clear, {"p": partition})
-        if held.has_pieces:
+        if held.has_pieces and not self._dialect.deletes_together:
             connection.execute(self._clear_pieces, {"p": partition})
 
     def _write_pieces(self, connection: Connection, pieces: list[dict[str, Any]]) -> None:

@@ -21,6 +21,7 @@ from persistence.sql.logs import LOG_LIMIT, LogTables, appended
 from persistence.sql.records import Records, TableRecords
 from persistence.sql.schema import create_tables
 from persistence.sql.tables import DEFAULT_PREFIX, KEY_LIMIT, Tables, key_bytes
+from persistence.text import require_place, require_text
 
 __all__ = ["SqlPersistence"]
 
@@ -72,6 +73,7 @@ class SqlPersistence:
 
     def get(self, partition: str, key: str) -> bytes | None:
         """See `Persistence.get`."""
+        require_place(partition, key)
         place, name = partition.encode(), key.encode()
         if not _fits(place, name):
             return None
@@ -79,6 +81,7 @@ class SqlPersistence:
 
     def load(self, partition: str) -> dict[str, bytes]:
         """See `Persistence.load`."""
+        require_place(partition)
         place = partition.encode()
         if not _fits(place):
             return {}
@@ -95,6 +98,7 @@ class SqlPersistence:
         append: Sequence[tuple[str, bytes]] = (),
     ) -> bool:
         """See `Persistence.initialize_if_absent`."""
+        require_place(partition, condition_key, *(records or {}), append=append)
         place, condition = key_bytes("the partition", partition), key_bytes("the key", condition_key)
         others = {key: value for key, value in _rows(records or {}).items() if key != condition}
         entry, entries = entry_row(partition, index), appended(append)
@@ -121,8 +125,10 @@ class SqlPersistence:
         append: Sequence[tuple[str, bytes]] = (),
     ) -> bool:
         """See `Persistence.write_if_unchanged`."""
+        deleted = tuple(delete)
+        require_place(partition, condition_key, *records, *deleted, append=append)
         place, condition = key_bytes("the partition", partition), key_bytes("the key", condition_key)
-        written, gone = _rows(records), [key_bytes("the key", key) for key in delete if key not in records]
+        written, gone = _rows(records), [key_bytes("the key", key) for key in deleted if key not in records]
         entry, entries = entry_row(partition, index), appended(append)
         if not (written or gone or entry or entries):
             return self.get(partition, condition_key) == expected_value
@@ -149,6 +155,7 @@ class SqlPersistence:
         self, partition: str, condition_key: str, expected_value: bytes, append: Sequence[tuple[str, bytes]] = ()
     ) -> bool:
         """See `Persistence.delete_if_unchanged`. After a lost reply, a partition that is gone is success."""
+        require_place(partition, condition_key, append=append)
         place, condition = key_bytes("the partition", partition), key_bytes("the key", condition_key)
         entries = appended(append)
 
@@ -165,6 +172,7 @@ class SqlPersistence:
 
     def entry(self, partition: str) -> IndexEntry | None:
         """See `Persistence.entry`."""
+        require_place(partition)
         place = partition.encode()
         return self._link.read(lambda connection: self._index.entry(connection, place)) if _fits(place) else None
 
@@ -183,6 +191,7 @@ class SqlPersistence:
         after: IndexEntry | None = None,
     ) -> list[IndexEntry]:
         """See `Persistence.find`."""
+        require_text("the value", name, status, tag, awaits)
         asked = {"name": name, "status": status, "tag": tag, "awaits": awaits}
         wanted = {column: value.encode() for column, value in asked.items() if value is not None}
         if not _fits(*wanted.values()):
@@ -192,6 +201,7 @@ class SqlPersistence:
 
     def read_log(self, name: str, after: str | None = None, limit: int = DEFAULT_LIMIT) -> list[LogEntry]:
         """See `Persistence.read_log`. The position is a number."""
+        require_text("the log", name)
         place, log = _place(after) if after is not None else 0, name.encode()
         return self._link.read(lambda connection: self._logs.read(connection, log, place, limit)) if _fits(log) else []
 

@@ -2,6 +2,7 @@
 # ruff: noqa: S101, D102 - these are tests: they assert, and their names say what
 
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 
@@ -31,6 +32,34 @@ BYTES = (
     *(b"\xff", b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\x80abc", bytes(range(256))),
 )
 """Values that must come back exactly and never equal each other."""
+
+
+HALF = "a\ud800"
+"""Half of a surrogate pair: Python takes it for text, UTF-8 does not."""
+APPEND = [("log", b"told")]
+
+WITH_HALF: dict[str, Callable[[Persistence], object]] = {
+    "get a partition": lambda store: store.get(HALF, "a"),
+    "get a key": lambda store: store.get("p", HALF),
+    "load": lambda store: store.load(HALF),
+    "initialize a partition": lambda store: store.initialize_if_absent(HALF, "new", b"1", {"b": b"1"}, None, APPEND),
+    "initialize a condition": lambda store: store.initialize_if_absent("p", HALF, b"1", {"b": b"1"}, None, APPEND),
+    "initialize a record": lambda store: store.initialize_if_absent("p", "new", b"1", {"b": b"1", HALF: b"1"}, None, APPEND),
+    "initialize a log": lambda store: store.initialize_if_absent("p", "new", b"1", {"b": b"1"}, None, [*APPEND, (HALF, b"")]),
+    "write a partition": lambda store: store.write_if_unchanged(HALF, FENCE, b"1", {"b": b"1"}, (), None, APPEND),
+    "write a condition": lambda store: store.write_if_unchanged("p", HALF, b"1", {"b": b"1"}, (), None, APPEND),
+    "write a record": lambda store: store.write_if_unchanged("p", FENCE, b"1", {"b": b"1", HALF: b"1"}, (), None, APPEND),
+    "write a deletion": lambda store: store.write_if_unchanged("p", FENCE, b"1", {"b": b"1"}, iter([HALF]), None, APPEND),
+    "write a log": lambda store: store.write_if_unchanged("p", FENCE, b"1", {"b": b"1"}, (), None, [*APPEND, (HALF, b"")]),
+    "delete a partition": lambda store: store.delete_if_unchanged(HALF, FENCE, b"1", APPEND),
+    "delete by a condition": lambda store: store.delete_if_unchanged("p", HALF, b"1", APPEND),
+    "delete with a log": lambda store: store.delete_if_unchanged("p", FENCE, b"1", [*APPEND, (HALF, b"")]),
+    "entry": lambda store: store.entry(HALF),
+    "find a name": lambda store: store.find(name=HALF),
+    "find a tag": lambda store: store.find(name="name", tag=HALF),
+    "read_log": lambda store: store.read_log(HALF),
+}
+"""Every place where a store is handed text."""
 
 
 class ExactnessCases(StoreCases):
@@ -92,3 +121,21 @@ class ExactnessCases(StoreCases):
         entry = IndexEntry("p", 1.5, text, text, text, f"{text}\x00{text}")
         store.initialize_if_absent("p", FENCE, b"1", index=entry)
         assert store.find() == store.due(2.0) == store.find(name=text, status=text, tag=text) == [entry]
+
+    @pytest.mark.parametrize("call", WITH_HALF)
+    def test_text_that_is_not_unicode_is_refused_in_words_and_nothing_is_written(self, store: Persistence, call: str) -> None:
+        entry = IndexEntry("p", 1.0, "name")
+        store.initialize_if_absent("p", FENCE, b"1", {"a": b"1"}, entry)
+        with pytest.raises(ValueError, match=r"holds half of a surrogate pair, which is no character: remove it"):
+            WITH_HALF[call](store)
+        assert store.load("p") == {FENCE: b"1", "a": b"1"}
+        assert store.find() == [entry]
+        assert store.read_log("log") == []
+        assert store.write_if_unchanged("p", FENCE, b"1", {FENCE: b"2"}, index=IndexEntry("p", 2.0, "name", "", "tag"))
+
+    def test_an_entry_that_is_not_unicode_cannot_be_made_and_leaves_the_partition_usable(self, store: Persistence) -> None:
+        for field in ("partition", "name", "status", "tag", "summary", "awaits"):
+            with pytest.raises(ValueError, match="holds half of a surrogate pair"):
+                store.initialize_if_absent("p", FENCE, b"1", index=IndexEntry(**{"partition": "p", field: HALF}))
+        assert store.load("p") == {}
+        assert store.initialize_if_absent("p", FENCE, b"1", index=IndexEntry("p", 1.0, "name", "", "tag"))

@@ -8,7 +8,9 @@ move their slots and kill their nodes.
 
 import datetime as dt
 import ipaddress
+import itertools
 import os
+import secrets
 import signal
 import socket
 import tempfile
@@ -33,7 +35,12 @@ SERVERS = {"cluster", "own_cluster", "sentinels", "own_sentinels", "tls_server"}
 SLOTS = 16384
 SERVICE = "mesh"
 DOWN_MILLISECONDS = "500"
-"""Silence after which Sentinels and nodes take another one for dead."""
+"""Silence after which Sentinels and nodes take another one for dead, in groups of one test."""
+NEVER_DOWN_MILLISECONDS = "60000"
+"""The same in groups that all tests share: nobody kills their nodes, and a busy machine may hold one of them up."""
+PERIODS = ("INFO-PERIOD", 100, "PING-PERIOD", 100, "ASK-PERIOD", 100, "PUBLISH-PERIOD", 500)
+"""Milliseconds after which a Sentinel asks again, and tells the others what it knows. It puts a primary that none of them named
+back in its place after four times the last."""
 START_SECONDS = 20.0
 
 INSTALLED = installed_binaries()
@@ -58,9 +65,12 @@ def poll(condition: Callable[[], object], what: str) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that the system does not give to connections: one could take it before the server does."""
+    while True:
+        port = 10000 + secrets.randbelow(20000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass
@@ -119,20 +129,26 @@ class Fleet:
 
     def server(self, *options: str, tls: dict[str, object] | None = None) -> Node:
         """Start a server and wait until it answers."""
+        node = self.launch(*options, tls=tls)
+        await_answers(node)
+        return node
+
+    def launch(self, *options: str, tls: dict[str, object] | None = None) -> Node:
+        """Start a server, which does not answer yet. It sends its data to a replica at once, and waits for no second one."""
         node = self._node(tls)
         port = ["--port", "0", "--tls-port", str(node.port)] if tls else ["--port", str(node.port)]
         lasting = ["--appendonly", "yes", "--save", "", "--dir", str(node.folder), "--enable-debug-command", "local"]
-        self._start(node, [*port, *lasting, *options])
+        self._start(node, [*port, *lasting, "--repl-diskless-sync-delay", "0", *options])
         return node
 
-    def sentinel(self, primary: Node, quorum: int) -> Node:
-        """Start a Sentinel that watches this primary."""
+    def launch_sentinel(self, primary: Node, quorum: int, down: str) -> Node:
+        """Start a Sentinel that watches this primary; it does not answer yet."""
         node = self._node(None)
         settings = {
             "port": node.port,
             "dir": node.folder,
             f"sentinel monitor {SERVICE}": f"127.0.0.1 {primary.port} {quorum}",
-            f"sentinel down-after-milliseconds {SERVICE}": DOWN_MILLISECONDS,
+            f"sentinel down-after-milliseconds {SERVICE}": down,
             f"sentinel failover-timeout {SERVICE}": "5000",
         }
         file = node.folder / "sentinel.conf"
@@ -147,9 +163,15 @@ class Fleet:
         return Node(self.binary, folder, free_port(), tls=tls or {})
 
     def _start(self, node: Node, options: Sequence[str]) -> None:
-        log = node.folder / "log"
-        node.pid = self.supervisor.start(ProcessSpec(node.folder.name, [str(self.binary.path), *options], log=log))
-        poll(node.answers, f"{node.binary.version} does not answer: {log}")
+        argv = [str(self.binary.path), *options]
+        # Without grace: nobody needs its data, and one that follows another primary anew does not end when asked.
+        node.pid = self.supervisor.start(ProcessSpec(node.folder.name, argv, log=node.folder / "log", grace=0))
+
+
+def await_answers(*nodes: Node) -> None:
+    """Wait until these servers answer."""
+    for node in nodes:
+        poll(node.answers, f"{node.binary.version} does not answer: {node.folder / 'log'}")
 
 
 @dataclass
@@ -157,7 +179,9 @@ class Cluster:
     """Primaries that share the slots, and perhaps replicas."""
 
     fleet: Fleet
-    nodes: list[Node]
+    down: str
+    """Milliseconds of silence after which a node takes another one for dead."""
+    nodes: list[Node] = field(default_factory=list)
     replicas: list[Node] = field(default_factory=list)
 
     @property
@@ -183,18 +207,33 @@ class Cluster:
 
     def node(self) -> Node:
         """Start a node that belongs to no cluster yet."""
-        return self.fleet.server(
+        node = self.launch()
+        await_answers(node)
+        return node
+
+    def launch(self) -> Node:
+        """Start a node that belongs to no cluster and does not answer yet."""
+        return self.fleet.launch(
             *("--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-config-file", "nodes.conf"),
-            *("--cluster-node-timeout", DOWN_MILLISECONDS),
+            *("--cluster-node-timeout", self.down),
         )
 
     def join(self, node: Node) -> None:
         """Introduce a node to the others, and wait until all of them know it."""
         members = [*self.nodes, *self.replicas]
-        bus = node.asks("CONFIG", "GET", "cluster-port")[1]
-        members[0].asks("CLUSTER", "MEET", "127.0.0.1", node.port, bus)
-        known = {self.id_of(one) for one in [*members, node]}
-        poll(lambda: all(known <= set(self.states(one)) for one in [*members, node]), "the nodes do not meet")
+        for member in members:
+            self.introduce(node, member)
+        self.await_acquaintance(*members, node)
+
+    @staticmethod
+    def introduce(node: Node, to: Node) -> None:
+        """Have one node speak to another."""
+        to.asks("CLUSTER", "MEET", "127.0.0.1", node.port, node.asks("CONFIG", "GET", "cluster-port")[1])
+
+    def await_acquaintance(self, *nodes: Node) -> None:
+        """Wait until each of these nodes knows all of them."""
+        ids = {self.id_of(node) for node in nodes}
+        poll(lambda: all(ids <= set(self.states(node)) for node in nodes), "the nodes do not meet")
 
     @staticmethod
     def await_replica(primary: Node) -> None:
@@ -217,23 +256,24 @@ class Cluster:
         return {line[0]: line[2] for line in lines if "handshake" not in line[2]}
 
 
-def started_cluster(fleet: Fleet, *, replicas: int = 0) -> Cluster:
+def started_cluster(fleet: Fleet, *, replicas: int = 0, down: str = DOWN_MILLISECONDS) -> Cluster:
     """Three primaries; a replica for each of the first ones where asked for."""
-    cluster = Cluster(fleet, [])
-    for place in range(3):
-        node = cluster.node()
+    cluster = Cluster(fleet, down)
+    nodes = [cluster.launch() for _ in range(3 + replicas)]
+    await_answers(*nodes)
+    cluster.nodes, cluster.replicas = nodes[:3], nodes[3:]
+    for place, node in enumerate(cluster.nodes):
         node.asks("CLUSTER", "SET-CONFIG-EPOCH", place + 1)
         node.asks("CLUSTER", "ADDSLOTSRANGE", place * SLOTS // 3, (place + 1) * SLOTS // 3 - 1)
-        if cluster.nodes:
-            cluster.join(node)
-        cluster.nodes.append(node)
-    for primary in cluster.nodes[:replicas]:
-        replica = cluster.node()
-        cluster.join(replica)
-        cluster.replicas.append(replica)
+    for node, to in itertools.combinations(nodes, 2):
+        cluster.introduce(node, to)
+    cluster.await_acquaintance(*nodes)
+    followed = list(zip(cluster.nodes, cluster.replicas, strict=False))
+    for primary, replica in followed:
         replica.asks("CLUSTER", "REPLICATE", cluster.id_of(primary))
+    for primary, _ in followed:
         cluster.await_replica(primary)
-    cluster.await_state(*cluster.nodes, *cluster.replicas)
+    cluster.await_state(*nodes)
     return cluster
 
 
@@ -255,12 +295,16 @@ class Sentinels:
         return self
 
 
-def started_sentinels(fleet: Fleet) -> Sentinels:
+def started_sentinels(fleet: Fleet, *, down: str = DOWN_MILLISECONDS) -> Sentinels:
     primary = fleet.server()
-    replica = fleet.server("--replicaof", f"127.0.0.1 {primary.port}", "--repl-diskless-sync-delay", "0")
-    watchers = [fleet.sentinel(primary, quorum=2) for _ in range(3)]
-    poll(lambda: all(_sees_all(one) for one in watchers), "the Sentinels do not find each other")
+    replica = fleet.server("--replicaof", f"127.0.0.1 {primary.port}")
+    # Before the Sentinels look: they ask for replicas at once, and then every ten seconds only.
     poll(lambda: "state=online" in primary.asks("INFO", "replication"), "the replica does not come")
+    watchers = [fleet.launch_sentinel(primary, quorum=2, down=down) for _ in range(3)]
+    await_answers(*watchers)
+    for watcher in watchers:
+        watcher.asks("SENTINEL", "DEBUG", *PERIODS)
+    poll(lambda: all(_sees_all(one) for one in watchers), "the Sentinels do not find each other")
     return Sentinels(primary, replica, watchers)
 
 
@@ -304,7 +348,7 @@ def cluster_of(fleet_of: FleetOf) -> Callable[[ServerBinary], Cluster]:
 
     def cluster_of(binary: ServerBinary) -> Cluster:
         if binary not in clusters:
-            clusters[binary] = started_cluster(fleet_of(binary))
+            clusters[binary] = started_cluster(fleet_of(binary), down=NEVER_DOWN_MILLISECONDS)
         return clusters[binary].emptied()
 
     return cluster_of
@@ -323,7 +367,7 @@ def sentinels_of(fleet_of: FleetOf) -> Callable[[ServerBinary], Sentinels]:
 
     def sentinels_of(binary: ServerBinary) -> Sentinels:
         if binary not in groups:
-            groups[binary] = started_sentinels(fleet_of(binary))
+            groups[binary] = started_sentinels(fleet_of(binary), down=NEVER_DOWN_MILLISECONDS)
         return groups[binary].emptied()
 
     return sentinels_of

@@ -6,6 +6,8 @@ URLs of Redis are those of the store (`persistence.redis.address`), so that one 
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from kombu.transport import TRANSPORT_ALIASES
+
 from persistence.redis.address import Address, read_address
 from workers.errors import SettingsError
 
@@ -51,8 +53,11 @@ def broker_settings(url: str) -> dict[str, Any]:
     """Celery's settings of the connection. Raises `SettingsError` for a broker that Celery cannot use."""
     if is_rabbitmq(url):
         return {"broker_url": url, "broker_transport_options": dict(_RABBITMQ_TRANSPORT)}
-    if urlsplit(url).scheme in _OURS:
+    scheme = urlsplit(url).scheme
+    if scheme in _OURS:
         return _sentinels(url)
+    if scheme.partition("+")[0] not in TRANSPORT_ALIASES:
+        raise SettingsError(f"JARVIS_BROKER_URL: there is no broker of the scheme {scheme!r}: use redis:// or amqp://")
     return {"broker_url": url, "broker_transport_options": dict(_REDIS_TRANSPORT)}
 
 

@@ -1,4 +1,4 @@
-"""`MeshClient.aio`: the same calls for asyncio, each in a thread."""
+"""`MeshClient.aio`: the same calls for asyncio, each in a thread; only waiting takes none."""
 
 import asyncio
 import datetime as dt
@@ -30,8 +30,8 @@ class AsyncMeshClient:
         return await asyncio.to_thread(self._client.enqueue_briefing, date, again=again)
 
     async def wait(self, handle: RunHandle, timeout: float) -> RunResult:
-        """See `RunHandle.wait`. A call that is cancelled leaves a thread that waits on, for as long as it was told to."""
-        return await asyncio.to_thread(handle.wait, timeout)
+        """See `RunHandle.wait`."""
+        return await handle.wait_on_loop(timeout)
 
     async def answer(self, workflow_id: str, payload: Any, *, run_id: str, interrupt_id: int) -> bool:
         """See `MeshClient.answer`."""

@@ -1,23 +1,23 @@
-"""`MeshClient`: start runs, look at them, answer them and wait for them, from any process. It never executes one."""
+"""`MeshClient`: start runs, look at them, answer them and steer them, from any process. It never executes one."""
 
 import datetime as dt
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bus import BusError, Signal, SignalConsumer
 from mesh.briefing import briefing_id
-from persistence import IndexEntry
+from persistence import IndexEntry, PersistenceError, UnreachableError
 from workers import registry
 from workers.client.editions import next_edition, reserved_run_id
+from workers.client.handle import RunHandle
 from workers.composition import Runtime
 from workers.definitions import BRIEFING
-from workers.errors import TimedOutError
-from workers.history import PastPage, PastRun, Query
+from workers.history import ABANDONED, PastPage, PastRun, Query
 from workers.settings import Settings
-from workflow import Event, ExecutionRequest, Failure, Workflow, WorkflowRefusedError, WorkflowRunSnapshot, WorkflowStatus
+from workflow import Event, ExecutionRequest, Workflow, WorkflowRefusedError, WorkflowStatus
 from workflow.history import HistoryLine
 from workflow.index import HINT_DELAY, RunSummary, make_due
 
@@ -25,79 +25,7 @@ if TYPE_CHECKING:
     from workers.client.aio import AsyncMeshClient
     from workers.schedules.overview import ScheduleView
 
-__all__ = ["MeshClient", "RunHandle", "RunResult"]
-
-POLL_EVERY = 0.1
-"""Seconds between looks at a run that is waited for."""
-_SETTLED = (WorkflowStatus.COMPLETED, WorkflowStatus.FAILED, WorkflowStatus.SUSPENDED, WorkflowStatus.CANCELLED)
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """Where a run was settled. ``result`` is that of its last event, when it completed and is retained.
-
-    ``status`` is None when the run has gone: it has ended and was not kept, so nobody can say how.
-    """
-
-    status: WorkflowStatus | None
-    result: Any = None
-    failure: Failure | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunHandle:
-    """A run that was started, or found in place of a new one (then not ``created``)."""
-
-    client: "MeshClient"
-    name: str
-    workflow_id: str
-    run_id: str
-    created: bool
-    since_attempt: int = 0
-    """A failure up to this attempt is an earlier one, from which the run is being taken up again."""
-
-    def snapshot(self) -> WorkflowRunSnapshot | None:
-        """Where the run stands; None when it has ended and is not retained, or was replaced."""
-        found = self.client.runtime.engine.inspect(self.workflow_id)
-        return found if found is not None and found.run_id == self.run_id else None
-
-    def step(self) -> str:
-        """The name of the step that the run is at, or nothing."""
-        entry = self.client.runtime.store.entry(self.workflow_id)
-        return RunSummary.of(entry).step if entry is not None else ""
-
-    def wait(self, timeout: float, *, look: Callable[[], None] | None = None) -> RunResult:
-        """Wait until the run is settled: ended, or waiting for something else than its next try or a worker.
-
-        ``look`` is called between two looks at the store. Raises `TimedOutError`.
-        """
-        deadline = time.monotonic() + timeout
-        while True:
-            snapshot = self.snapshot()
-            if snapshot is None:
-                return RunResult(None)
-            if self._is_settled(snapshot):
-                return self._result(snapshot)
-            if time.monotonic() >= deadline:
-                raise TimedOutError(
-                    f"run {self.run_id} of {self.workflow_id!r} is not finished after {timeout:g} s; it goes on"
-                )
-            if look is not None:
-                look()
-            time.sleep(POLL_EVERY)
-
-    def _is_settled(self, snapshot: WorkflowRunSnapshot) -> bool:
-        if snapshot.status is WorkflowStatus.FAILED:
-            goes_on = snapshot.failure is not None and snapshot.failure.retry_at is not None
-            return snapshot.execution_attempt > self.since_attempt and not goes_on
-        return snapshot.status in _SETTLED and not snapshot.input_accepted
-
-    def _result(self, snapshot: WorkflowRunSnapshot) -> RunResult:
-        if snapshot.status is not WorkflowStatus.COMPLETED:
-            return RunResult(snapshot.status, failure=snapshot.failure)
-        definition = self.client.runtime.definition(self.name, self.workflow_id)
-        state = definition.run(ExecutionRequest.resume(expected_run_id=self.run_id))
-        return RunResult(WorkflowStatus.COMPLETED, state.execution.result)
+__all__ = ["MeshClient"]
 
 
 class MeshClient:
@@ -109,12 +37,18 @@ class MeshClient:
     def start(
         self, name: str, workflow_id: str, event: Event | None = None, *, run_id: str | None = None, tag: str | None = None
     ) -> RunHandle:
-        """Record a start, and tell the workers. A run that holds the workflow id already is returned in its place."""
+        """Record a start, and tell the workers. A run that holds the workflow id already is returned in its place.
+
+        Raises `SettingsError` for a broker that is none, and `persistence.UnreachableError` or `bus.BusUnreachableError`, which
+        name the server, when the store does not answer for 20 seconds at most. A broker that does not answer is only logged:
+        the sweeper sends the hint.
+        """
+        hints = self.runtime.hints
         try:
             started = self.runtime.definition(name, workflow_id).ignite(event, run_id=run_id, tag=tag)
         except WorkflowRefusedError as met:
             return self._found(name, workflow_id, met)
-        self.runtime.hints.send(name, workflow_id, started)
+        hints.send(name, workflow_id, started)
         return RunHandle(self, name, workflow_id, started, created=True)
 
     def _found(self, name: str, workflow_id: str, refusal: WorkflowRefusedError) -> RunHandle:
@@ -178,12 +112,14 @@ class MeshClient:
 
     def cancel(self, workflow_id: str, *, run_id: str | None = None) -> bool:
         """End a run wherever it stands, also while a worker executes it. False when there is none and none was named."""
-        known = self._known(workflow_id)
-        return self.runtime.engine.cancel(workflow_id, run_id) if known is None else known.cancel(run_id)
+        named, known = run_id or self._current(workflow_id), self._known(workflow_id)
+        cancelled = self.runtime.engine.cancel(workflow_id, run_id) if known is None else known.cancel(run_id)
+        return self._told(workflow_id, named, cancelled)
 
     def abandon(self, workflow_id: str, *, run_id: str | None = None) -> bool:
         """Discard a run that nobody executes. False when there is none and none was named."""
-        return self.runtime.engine.abandon(workflow_id, run_id)
+        named = run_id or self._current(workflow_id)
+        return self._told(workflow_id, named, self.runtime.engine.abandon(workflow_id, run_id))
 
     def retry(self, workflow_id: str, *, run_id: str | None = None) -> bool:
         """Have a failed or parked run taken up again where it failed, now. False when there is no such run, or it has ended."""
@@ -201,6 +137,12 @@ class MeshClient:
         if entry is not None:  # otherwise the sweeper, or a worker, was as fast as that
             self.runtime.hints.send(entry.name, workflow_id, RunSummary.of(entry).run_id)
         return accepted
+
+    def _told(self, workflow_id: str, run_id: str | None, ended: bool) -> bool:
+        """Wake whoever waits for a run that was ended."""
+        if ended and run_id is not None:
+            self.runtime.wake_ups.tell(workflow_id, run_id)
+        return ended
 
     def _known(self, workflow_id: str) -> Workflow[Any] | None:
         """The definition of a run, which knows its codec and how long its end is kept; None where it is not registered."""
@@ -252,6 +194,18 @@ class MeshClient:
     def remembers(self, workflow_id: str, run_id: str) -> bool:
         """Whether the history tells of this run."""
         return self.runtime.archive.holds(workflow_id, run_id)
+
+    def ending(self, workflow_id: str, run_id: str) -> WorkflowStatus | None:
+        """How a run that has gone was ended, as the history tells it. None where it does not tell, or it was discarded."""
+        self._catch_up()
+        try:
+            runs = self.runtime.archive.runs_of(workflow_id)
+        except UnreachableError:
+            raise
+        except PersistenceError:
+            return None  # a damaged record: whoever looks at the history is told which
+        told = next((run for run in runs if run.run_id == run_id), None)
+        return WorkflowStatus(told.status) if told is not None and told.is_over and told.status != ABANDONED else None
 
     def _catch_up(self) -> None:
         """The sweeper passes the history on; so that nobody waits for it, or misses it, whoever looks does it too."""

@@ -5,7 +5,7 @@ Read in this order: `past` (one run, as its lines tell it), `archive` (all of th
 """
 
 from workers.history.archive import PastPage, Query, RunArchive
-from workers.history.past import PastRun
+from workers.history.past import ABANDONED, PastRun
 from workers.history.relay import HistoryRelay
 
-__all__ = ["HistoryRelay", "PastPage", "PastRun", "Query", "RunArchive"]
+__all__ = ["ABANDONED", "HistoryRelay", "PastPage", "PastRun", "Query", "RunArchive"]

@@ -12,7 +12,6 @@ import structlog
 from persistence import PersistenceError
 from workers.composition import Runtime
 from workflow import WorkflowError
-from workflow.expiring import expire_lease
 from workflow.observing import Observation, WorkflowEnded, WorkflowStarted
 
 __all__ = ["HeldSegment", "InHand", "give_back"]
@@ -80,7 +79,8 @@ def give_back(runtime: Runtime, segments: set[HeldSegment], why: str, *, lost: b
 def _expired(runtime: Runtime, segment: HeldSegment, why: str, lost: bool) -> bool:
     names = {"workflow_id": segment.workflow_id, "run_id": segment.run_id, "attempt": segment.attempt}
     try:
-        expired = expire_lease(runtime.store, segment.workflow_id, segment.run_id, segment.attempt, given_back=not lost)
+        engine = runtime.engine_of(segment.name, segment.workflow_id)
+        expired = engine.expire(segment.workflow_id, segment.run_id, segment.attempt, given_back=not lost)
     except (PersistenceError, WorkflowError) as trouble:
         _log.warning("a lease could not be given back; it ends by itself", **names, trouble=str(trouble))
         return False

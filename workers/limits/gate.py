@@ -40,7 +40,10 @@ class Gate:
 
     @contextmanager
     def slot(self, name: str, holder: str) -> Generator[float | None]:
-        """Around a segment of a workflow. Yields None when it may run, otherwise in how many seconds to ask again."""
+        """Around a segment of a workflow. Yields None when it may run, otherwise in how many seconds to ask again.
+
+        ``holder`` is of this execution alone: a hint that comes twice must not share the slot of the first.
+        """
         limits = self._limits(name)
         if not limits:
             yield None
@@ -68,6 +71,7 @@ class Gate:
     def _keep(self, limits: Mapping[str, int], holder: str, done: threading.Event) -> None:
         while not done.wait(self._lease / 3):
             try:
-                self._slots.take(limits, holder, self._lease)
+                if self._slots.take(limits, holder, self._lease) is not None:
+                    _log.warning("a slot was lost while its segment runs; another segment may run beside it", holder=holder)
             except WorkersError as trouble:
                 _log.warning("slots could not be kept; another segment may run beside this one", trouble=str(trouble))

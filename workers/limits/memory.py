@@ -36,4 +36,9 @@ class InMemorySlots:
     def _wait(self, name: str, limit: int, holder: str, now: float) -> float | None:
         live = {one: until for one, until in self._held[name].items() if until > now}
         self._held[name] = live
-        return min(live.values(), default=now) - now if holder not in live and len(live) >= limit else None
+        runs = {_run_of(one) for one in live}
+        return min(live.values(), default=now) - now if _run_of(holder) not in runs and len(runs) >= limit else None
+
+
+def _run_of(holder: str) -> str:
+    return holder.rpartition("/")[0] or holder

@@ -1,10 +1,10 @@
 """Alert delivery: signals that people should hear of, sent through Apprise, once for each signal and address.
 
-A delivery is recorded after it was made: a consumer that dies before sending, or after recording, leaves a signal that the next
-one sends, or does not send again. If it dies in between, the alert repeats.
+Each delivery is recorded before it is made, and after it (`workers.signals.deliveries`). A consumer that dies before the first
+record, or after the second, leaves a signal that the next one sends, or does not send again. If it dies in between, nobody
+knows whether the alert arrived: the log and `jarvis doctor` say so, and it is sent again only where the settings ask for that.
 """
 
-import datetime as dt
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
@@ -14,9 +14,9 @@ import apprise
 import structlog
 
 from bus import Signal
-from persistence import Persistence
 from workers.errors import SettingsError
 from workers.history.telling import FAILED_TOPIC, STALLED_TOPIC, SUSPENDED_TOPIC
+from workers.signals.deliveries import DeliveryLedger, DeliveryState
 
 __all__ = ["AlertDelivery", "DeliveryFailedError", "Send", "alert_text", "check_addresses", "send_with_apprise"]
 
@@ -33,7 +33,7 @@ class DeliveryFailedError(Exception):
 class AlertDelivery:
     """The handler of the alert consumer."""
 
-    def __init__(self, ledger: Persistence, addresses: Sequence[str], send: Send) -> None:
+    def __init__(self, ledger: DeliveryLedger, addresses: Sequence[str], send: Send) -> None:
         self._ledger = ledger
         self._addresses = addresses
         self._send = send
@@ -47,14 +47,28 @@ class AlertDelivery:
 
     def _deliver(self, signal: Signal, address: str, title: str, body: str) -> bool:
         # The address holds credentials: only its hash is stored, and neither is logged.
-        route = sha256(address.encode()).hexdigest()
-        if self._ledger.get(signal.id, route) is not None:
+        route, scheme = sha256(address.encode()).hexdigest(), address.partition(":")[0]
+        attempt = self._ledger.begin(signal.id, route, lambda: _say_unknown(signal, scheme))
+        if attempt is None:
             return True
-        if not self._send(address, title, body):
-            return False
-        self._ledger.initialize_if_absent(signal.id, route, dt.datetime.now(dt.UTC).isoformat().encode())
-        _log.info("alert delivered", signal=signal.id, scheme=address.partition(":")[0])
-        return True
+        taken = False
+        try:
+            taken = self._send(address, title, body)
+        except Exception:
+            self._ledger.end(attempt, DeliveryState.FAILED)
+            raise
+        self._ledger.end(attempt, DeliveryState.SENT if taken else DeliveryState.FAILED)
+        if taken:
+            _log.info("alert delivered", signal=signal.id, scheme=scheme)
+        return taken
+
+
+def _say_unknown(signal: Signal, scheme: str) -> None:
+    _log.error(
+        "nobody knows whether an alert arrived: its sender ended while it sent; look there, or set [alerts] resend_unknown",
+        signal=signal.id,
+        scheme=scheme,
+    )
 
 
 def alert_text(signal: Signal) -> tuple[str, str]:

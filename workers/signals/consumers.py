@@ -10,6 +10,7 @@ from bus import Signal, SignalConsumer
 from workers.composition import Runtime
 from workers.signals.alerts import AlertDelivery, check_addresses, send_with_apprise
 from workers.signals.beats import BEAT_TOPIC, record_beat
+from workers.signals.deliveries import DeliveryLedger
 
 __all__ = [
     "ALERT_GROUP",
@@ -36,7 +37,8 @@ def alert_consumer(runtime: Runtime) -> SignalConsumer:
     """Delivers alerts to the addresses in the settings."""
     alerts = runtime.settings.alerts
     check_addresses(alerts.urls)
-    deliver = AlertDelivery(runtime.deliveries, alerts.urls, send_with_apprise)
+    ledger = DeliveryLedger(runtime.deliveries, resend=alerts.resend_unknown)
+    deliver = AlertDelivery(ledger, alerts.urls, send_with_apprise)
     return _consumer(runtime, ALERT_GROUP, deliver, alerts.topics)
 
 

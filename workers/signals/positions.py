@@ -1,6 +1,8 @@
 """Where the bus stands, for runs that may come to wait for a signal: they listen from there."""
 
-from bus import BusUnreachableError, SignalBus
+from collections.abc import Sequence
+
+from bus import BusUnreachableError, SignalBus, latest_position
 
 __all__ = ["BusPosition"]
 
@@ -23,3 +25,7 @@ class BusPosition:
             if self._last is None:
                 raise
         return self._last
+
+    def latest(self, positions: Sequence[str]) -> str:
+        """See `workflow.signals.SignalPosition.latest`."""
+        return latest_position(positions)

@@ -9,19 +9,28 @@ Delivery is fenced by run and interruption: what comes twice, or too late, is re
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import structlog
 
-from bus import Signal, SignalBus
-from persistence import IndexEntry, Persistence
+from bus import BusError, BusUnreachableError, Signal, SignalBus, check_topic
+from persistence import IndexEntry, Persistence, PersistenceError, UnreachableError
 from workers.broker.hints import Hints
-from workflow import ExecutionRequest, WaitForEventRequest, WorkflowEngine, WorkflowRefusedError, WorkflowStatus
+from workflow import (
+    ExecutionRequest,
+    WaitForEventRequest,
+    WorkflowEngine,
+    WorkflowError,
+    WorkflowRefusedError,
+    WorkflowStatus,
+)
 from workflow.records import CONTROL
 
-__all__ = ["Subscriptions"]
+__all__ = ["REST", "Subscriptions"]
 
+REST = 900
+"""Seconds between two looks at a wait for which nothing has come: for a signal whose delivery failed for good."""
 _REMEMBERED = 10_000
 """Waits for which a process remembers how far it has looked, so that it does not look through the same signals again."""
 
@@ -42,48 +51,80 @@ class _Wait:
 
 
 class Subscriptions:
-    """Delivers signals to waiting runs. ``hints`` tell workers that a run can go on."""
+    """Delivers signals to waiting runs. ``hints`` tell workers that a run can go on.
 
-    def __init__(self, store: Persistence, engine: WorkflowEngine, signals: SignalBus, hints: Hints) -> None:
+    ``engine_of`` gives the engine that reads a run's records, by name and workflow id: runs may have a codec of their own.
+    """
+
+    def __init__(
+        self, store: Persistence, engine_of: Callable[[str, str], WorkflowEngine], signals: SignalBus, hints: Hints
+    ) -> None:
         self._store = store
-        self._engine = engine
+        self._engine_of = engine_of
         self._signals = signals
         self._hints = hints
         self._looked: OrderedDict[tuple[str, str, int], str] = OrderedDict()
+        self._named: set[str] = set()
 
     def hear(self, signal: Signal) -> None:
-        """Offer a signal to every run that waits for its topic. One that nobody waits for costs one look at the index."""
-        for entry in self._waiting(signal.topic):
-            self.catch_up(entry)
+        """Offer a signal to every run that waits for its topic. One that nobody waits for costs one look at the index.
 
-    def catch_up(self, entry: IndexEntry) -> bool:
-        """Give a waiting run the first signal since its position that ends its wait. Whether there was one."""
-        wait = self._wait(entry)
-        if wait is None:
-            return False
-        signal = self._first_match(wait)
-        return signal is not None and self._deliver(wait, signal, entry.name)
+        A run that cannot be read keeps nobody else from the signal.
+        """
+        for entry in self._waiting(signal.topic):
+            try:
+                self.catch_up(entry)
+            except (UnreachableError, BusUnreachableError):
+                raise
+            except (PersistenceError, WorkflowError, BusError) as trouble:
+                self._name(entry, trouble)
 
     def attend(self, entry: IndexEntry, now: float) -> bool:
         """See to a due entry of a run that waits: catch up, and leave the run alone until its deadline.
 
-        False when the entry is due for another reason, the deadline for instance.
+        False when the entry is due for another reason, the deadline for instance, or when the wait cannot be served.
         """
-        if entry.status != WorkflowStatus.SUSPENDED.value or entry.awaits is None:
-            return False
         fence = self._store.get(entry.partition, CONTROL)
-        wait = self._wait(entry)
-        if fence is None or wait is None:
+        # What the caller saw may be of an earlier moment than the fence.
+        current = self._store.entry(entry.partition)
+        if fence is None or current is None or current.awaits is None or current.due is None or current.due > now:
             return False
-        if self.catch_up(entry):
+        if self.catch_up_safely(current):
             return True
-        deadline = wait.request.deadline
-        if deadline is not None and deadline.timestamp() <= now:
+        wait = self._wait_safely(current)
+        deadline = wait.request.deadline if wait is not None else None
+        if wait is None or (deadline is not None and deadline.timestamp() <= now):
             return False
-        # A signal that is published from here on finds the entry itself.
-        rest = replace(entry, due=None if deadline is None else deadline.timestamp())
-        self._store.write_if_unchanged(entry.partition, CONTROL, fence, {}, index=rest)
+        # A signal that is published from here on finds the entry. Should its delivery fail for good, the next look helps.
+        due = now + REST if deadline is None else min(now + REST, deadline.timestamp())
+        self._store.write_if_unchanged(current.partition, CONTROL, fence, {}, index=replace(current, due=due))
         return True
+
+    def catch_up_safely(self, entry: IndexEntry) -> bool:
+        """`catch_up`, but for a run that cannot be read and a bus that does not answer: then False."""
+        try:
+            return self.catch_up(entry)
+        except (UnreachableError, BusUnreachableError) as away:
+            if isinstance(away, UnreachableError):
+                raise
+        except (PersistenceError, WorkflowError, BusError) as trouble:
+            self._name(entry, trouble)
+        return False
+
+    def catch_up(self, entry: IndexEntry) -> bool:
+        """Give a waiting run the first signal since its position that ends its wait. Whether there was one.
+
+        A signal that the wait refuses is passed over.
+        """
+        wait = self._wait(entry)
+        if wait is None:
+            return False
+        for signal in self._matches(wait):
+            if self._deliver(wait, signal, entry.name):
+                return True
+            if self._wait(entry) != wait:
+                break  # somebody else was faster
+        return False
 
     def _waiting(self, topic: str) -> Iterator[IndexEntry]:
         after = None
@@ -92,24 +133,33 @@ class Subscriptions:
             after = page[-1]
 
     def _wait(self, entry: IndexEntry) -> _Wait | None:
-        found = self._engine.inspect(entry.partition)
+        found = self._engine_of(entry.name, entry.partition).inspect(entry.partition)
         if found is None or found.input_accepted or not isinstance(found.interrupt, WaitForEventRequest):
             return None
         if found.interrupt.listens_since is None:
             return None
         return _Wait(entry.partition, found.run_id, found.interrupt)
 
-    def _first_match(self, wait: _Wait) -> Signal | None:
+    def _wait_safely(self, entry: IndexEntry) -> _Wait | None:
+        try:
+            wait = self._wait(entry)
+            return None if wait is None or not check_topic(wait.request.event_name) else wait
+        except UnreachableError:
+            raise
+        except (PersistenceError, WorkflowError, BusError):
+            return None
+
+    def _matches(self, wait: _Wait) -> Iterator[Signal]:
+        """The signals that may end a wait, oldest first, from where this process has not looked yet."""
+        topics = (check_topic(wait.request.event_name),)
         position = self._looked.get(wait.key, wait.request.listens_since)
         while True:
-            page = self._signals.read((wait.request.event_name,), position)
-            for signal in page:
-                if wait.request.ended_by(signal.payload):
-                    return signal
+            page = self._signals.read(topics, position)
+            yield from (signal for signal in page if wait.request.ended_by(signal.payload, signal.entry_id))
             position = page.position
+            self._remember(wait, position)
             if not page:
-                self._remember(wait, position)
-                return None
+                return
 
     def _deliver(self, wait: _Wait, signal: Signal, name: str) -> bool:
         answer = ExecutionRequest.signal(
@@ -120,7 +170,7 @@ class Subscriptions:
             position=signal.entry_id,
         )
         try:
-            self._engine.deliver(wait.workflow_id, answer)
+            self._engine_of(name, wait.workflow_id).deliver(wait.workflow_id, answer)
         except WorkflowRefusedError as refusal:
             _log.debug("signal not delivered", workflow_id=wait.workflow_id, signal_id=signal.id, refusal=str(refusal))
             return False
@@ -133,3 +183,9 @@ class Subscriptions:
         self._looked.move_to_end(wait.key)
         if len(self._looked) > _REMEMBERED:
             self._looked.popitem(last=False)
+
+    def _name(self, entry: IndexEntry, trouble: Exception) -> None:
+        """Say once what keeps a run from its signals."""
+        if entry.partition not in self._named:
+            self._named.add(entry.partition)
+            _log.error("a run cannot be given signals", workflow_id=entry.partition, topic=entry.awaits, trouble=str(trouble))

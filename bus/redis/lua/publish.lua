@@ -18,6 +18,8 @@ local function field(entry, name)
   end
 end
 
+require_rights(stream, { 'xadd', 'xlen', 'xrange', 'xtrim', 'xpending', 'xinfo|groups', 'zrange' })
+require_rights(KEYS[2], { 'get', 'set', 'expire' })
 local written, newest, added = {}, nil, 0
 for place = 2, #KEYS do
   local first = 5 + 3 * (place - 2)
@@ -65,7 +67,11 @@ local function needs(name, reached, last)
   if held[1] > 0 and not is_before(last, held[2]) then
     return true
   end
-  for _, member in ipairs(redis.call('ZRANGE', stream .. ':group:' .. name .. ':retry', 0, RETRIES - 1)) do
+  local retries = redis.pcall('ZRANGE', stream .. ':group:' .. name .. ':retry', 0, RETRIES - 1)
+  if retries.err then
+    return true -- on its way to another node of a Cluster, or another program's: nobody knows, and all is written by now
+  end
+  for _, member in ipairs(retries) do
     if not is_before(last, member) then
       return true
     end

@@ -4,6 +4,9 @@
 -- ARGV  1 group   2 consumer   3 entry id   4 attempts so far   5 delay in milliseconds
 -- Returns 1, or 0 when the delivery was not in this consumer's hands.
 
+require_rights(KEYS[1], { 'xpending', 'xack' })
+require_rights(KEYS[2], { 'zadd' })
+redis.call('ZCARD', KEYS[2])
 if not in_hand() then
   return 0
 end

@@ -4,6 +4,8 @@
 -- ARGV  for each letter its id in the dead letter stream and the entry id of its signal
 -- Returns how many; letters that are gone, and those whose entry was trimmed, are passed over.
 
+require_rights(KEYS[2], { 'zadd' })
+redis.call('ZCARD', KEYS[2])
 local replayed = 0
 for place = 1, #ARGV, 2 do
   local letter, entry = ARGV[place], ARGV[place + 1]

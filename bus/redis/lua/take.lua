@@ -9,6 +9,9 @@
 
 local stream, group, consumer, limit = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 
+require_rights(stream, { 'xclaim', 'xreadgroup', 'xautoclaim', 'xpending', 'xinfo|groups' })
+require_rights(KEYS[2], { 'zrem' })
+
 local function group_reached()
   if redis.call('EXISTS', stream) == 1 then
     for _, info in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
@@ -62,8 +65,8 @@ local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, limit)) do
   local entry, attempts = string.match(member, '^(%S+) (%d+)$')
   redis.call('ZREM', KEYS[2], member)
-  local attempt = attempts + 1
-  local claimed = redis.call('XCLAIM', stream, group, consumer, 0, entry, 'RETRYCOUNT', attempt, 'FORCE')
+  local attempt = (attempts or 0) + 1
+  local claimed = entry and redis.call('XCLAIM', stream, group, consumer, 0, entry, 'RETRYCOUNT', attempt, 'FORCE') or {}
   if claimed[1] then
     deliver(claimed[1], attempt)
   else

@@ -48,11 +48,18 @@ local function lookups(partition, entry)
   return members
 end
 
--- What finds the partition now, as a set.
+-- What finds the partition now, as a set; nothing where there is no entry. One that cannot be read finds nothing, and must not
+-- keep the partition from getting another one.
 local function lookups_now(partition)
-  local found = {}
   local entry = redis.call('HGET', KEYS[3], partition)
-  for _, member in ipairs(entry and lookups(partition, cjson.decode(entry)) or {}) do
+  if not entry then
+    return nil
+  end
+  local found = {}
+  local readable, members = pcall(function()
+    return lookups(partition, cjson.decode(entry))
+  end)
+  for _, member in ipairs(readable and members or {}) do
     found[member] = true
   end
   return found
@@ -66,7 +73,7 @@ end
 
 local function forget_entry(partition)
   local old = lookups_now(partition)
-  if not next(old) then
+  if not old then
     return
   end
   forget_lookups(old)
@@ -74,14 +81,15 @@ local function forget_entry(partition)
   redis.call('HDEL', KEYS[3], partition)
 end
 
--- entry: '' keeps the entry as it is; due: '' for no due time.
+-- entry: '' keeps the entry as it is; due: '' for no due time. Both are read before the first write: what cannot be is an error
+-- that has changed nothing.
 local function set_entry(partition, entry, due)
   if entry == '' then
     return
   end
-  local old = lookups_now(partition)
+  local new, old = lookups(partition, cjson.decode(entry)), lookups_now(partition) or {}
   redis.call('HSET', KEYS[3], partition, entry)
-  for _, member in ipairs(lookups(partition, cjson.decode(entry))) do
+  for _, member in ipairs(new) do
     redis.call('ZADD', KEYS[4], 0, member)
     old[member] = nil
   end

@@ -1,4 +1,7 @@
-"""An alert consumer that is killed at a chosen moment: ``before`` it sends, or ``after`` it has recorded the delivery."""
+"""An alert consumer that is killed at a chosen moment.
+
+``before`` it sends, ``sending`` (before the alert is out), ``sent`` (out, and not recorded), or ``after`` it has recorded that.
+"""
 
 import os
 import signal
@@ -9,15 +12,31 @@ from workers.composition import Runtime
 from workers.settings import Settings
 from workers.signals.alerts import AlertDelivery, send_with_apprise
 from workers.signals.consumers import ALERT_GROUP
+from workers.signals.deliveries import DeliveryLedger
 
 runtime = Runtime(Settings.load())
-deliver = AlertDelivery(runtime.deliveries, runtime.settings.alerts.urls, send_with_apprise)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def send(address: str, title: str, body: str) -> bool:
+    if sys.argv[1] == "sending":
+        die()
+    taken = send_with_apprise(address, title, body)
+    if sys.argv[1] == "sent":
+        die()
+    return taken
+
+
+deliver = AlertDelivery(DeliveryLedger(runtime.deliveries), runtime.settings.alerts.urls, send)
 
 
 def handle(alert: Signal) -> None:
-    if sys.argv[1] == "after":
+    if sys.argv[1] != "before":
         deliver(alert)
-    os.kill(os.getpid(), signal.SIGKILL)
+    die()
 
 
 SignalConsumer(runtime.signals, ALERT_GROUP, handle, topics=runtime.settings.alerts.topics).drain()

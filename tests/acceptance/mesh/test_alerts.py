@@ -11,6 +11,7 @@ import pytest
 from aiosmtpd.smtp import SMTP
 
 from mesh.watchdog import STALE_TOPIC, alert_key
+from workers.signals.deliveries import DeliveryLedger
 
 pytestmark = pytest.mark.processes
 
@@ -111,6 +112,23 @@ def test_a_consumer_killed_before_sending_or_after_recording_leaves_one_alert(
     until(lambda: endpoint.received, "the alert arrives")
     until(lambda: _settled(alerting), "the signal is settled")
     assert len(endpoint.received) == 1
+
+
+@pytest.mark.parametrize(("moment", "arrived"), [("sending", 0), ("sent", 1)])
+def test_a_consumer_killed_while_it_sends_leaves_an_alert_that_is_not_repeated_and_said_to_be_unknown(
+    mesh: Any, make_mesh: Any, monkeypatch: pytest.MonkeyPatch, endpoint: Any, until: Any, moment: str, arrived: int
+) -> None:
+    alerting = configured(mesh, make_mesh, monkeypatch, f"json://127.0.0.1:{endpoint.server_port}/hook")
+    key = raise_alert(alerting)
+    killed = alerting.spawn("dying", "-m", "dying_consumer", moment)
+    assert killed.popen.wait(60) == -9, killed.output()
+
+    consumers = alerting.spawn("consumers", "-m", "workers", "consumers", JARVIS_TAKEOVER_AFTER="1")
+
+    until(lambda: "nobody knows whether an alert arrived" in consumers.output(), consumers.output)
+    until(lambda: _settled(alerting), "the signal is settled")
+    assert len(endpoint.received) == arrived
+    assert DeliveryLedger(alerting.client.runtime.deliveries).unknown() == [key]
 
 
 def test_an_address_that_does_not_take_an_alert_gets_it_later_and_the_others_not_again(

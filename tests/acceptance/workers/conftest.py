@@ -84,10 +84,13 @@ class Server:
 
     def start(self) -> None:
         self.folder.mkdir(exist_ok=True)
-        argv = [str(self.binary), "--dir", str(self.folder), "--save", "", "--appendonly", "yes", *self.options]
+        lasting = ["--dir", str(self.folder), "--save", "", "--appendonly", "yes"]
+        # A replica gets its data at once: no second one is waited for.
+        argv = [str(self.binary), *lasting, "--repl-diskless-sync-delay", "0", *self.options]
         name = f"{self.folder.name}-{secrets.token_hex(4)}"
         plain = [] if "--tls-port" in self.options else ["--port", str(self.port)]
-        self.pid = self.supervisor.start(ProcessSpec(name, [*argv, *plain], log=self.folder / "log"))
+        # Without grace: nobody needs its data, and one that follows another primary anew does not end when asked.
+        self.pid = self.supervisor.start(ProcessSpec(name, [*argv, *plain], log=self.folder / "log", grace=0))
         until(self.answers, f"a server at {self.port}: {self.folder / 'log'}")
 
     def answers(self) -> bool:

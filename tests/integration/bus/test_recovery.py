@@ -307,6 +307,7 @@ def troubles(logs):
 
 def test_a_consumer_waits_while_its_server_is_a_replica_and_says_so_once(server, running):
     bus, seen, client = open_bus(server.url), [], redis.Redis.from_url(server.url)
+    bus._link._retry_delays = (0.05, 0.2)  # how long it tries is not the matter here
     with structlog.testing.capture_logs() as logs:
         running(SignalConsumer(bus, "g", lambda signal: seen.append(signal.id)))
         bus.publish("before", "fact", {})

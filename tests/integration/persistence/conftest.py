@@ -70,6 +70,13 @@ class OwnServer:
                 self.process.wait()
             self.process = None
 
+    def kill(self) -> None:
+        """End it at once."""
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
 
 class Wire:
     """A socket in front of a server that can lose a reply or a request, or answer in the server's place.
@@ -149,7 +156,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[OwnServer]:
         server = OwnServer(request.param, Path(folder))
         server.start()
         yield server
-        server.stop()
+        server.kill()
 
 
 @pytest.fixture

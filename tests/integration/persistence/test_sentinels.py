@@ -2,6 +2,8 @@
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from persistence import PersistenceError, RedisPersistence, UnreachableError
@@ -14,7 +16,8 @@ PATIENT = (0.05,) * 400
 
 def test_a_primary_handed_in_keeps_its_own_options(sentinels):
     addresses = [("127.0.0.1", 1), *(("127.0.0.1", node.port) for node in sentinels.watchers)]
-    with Sentinel(addresses, decode_responses=True) as manager, manager.master_for("mesh") as client:
+    at_once = {"retry": Retry(NoBackoff(), 0)}
+    with Sentinel(addresses, sentinel_kwargs=at_once, decode_responses=True) as manager, manager.master_for("mesh") as client:
         store = RedisPersistence(client)
         assert store.initialize_if_absent("p", "f", b"\xff")
         assert store.load("p") == {"f": b"\xff"}

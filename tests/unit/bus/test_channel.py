@@ -163,8 +163,9 @@ def test_a_watcher_that_is_cancelled_on_its_loop_leaves_nothing_behind(channel) 
 
 
 def test_what_an_older_segment_pushes_late_is_refused_and_never_watched(channel, watched) -> None:
-    old, new = channel.open("w", "r", 1), channel.open("w", "r", 2)
+    old = channel.open("w", "r", 1)
     old.send("old 0")
+    new = channel.open("w", "r", 2)
     new.send("new 0")
     with pytest.raises(BusError, match="later segment"):
         old.send("old 1")

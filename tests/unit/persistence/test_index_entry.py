@@ -17,7 +17,7 @@ def test_a_partition_and_a_summary_may_hold_nul():
     assert IndexEntry("a\x00b", summary="a\x00b").summary == "a\x00b"
 
 
-@pytest.mark.parametrize("due", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("due", [math.nan, math.inf, -math.inf, 10**400])
 def test_a_due_time_is_a_moment(due):
     with pytest.raises(ValueError, match="use None"):
         IndexEntry("p", due)

@@ -141,6 +141,29 @@ def test_a_refusal_is_not_repeated(link, trouble):
     assert not isinstance(caught.value, UnreachableError)
 
 
+REFUSALS = [
+    (OutOfMemoryError("OOM command not allowed"), "out of memory"),
+    (NoPermissionError("no"), "lacks a right"),
+    (ResponseError("WRONGTYPE no"), "another program"),
+    (ResponseError("no"), "refused the command: no"),
+]
+
+
+@pytest.mark.parametrize(("refusal", "words"), REFUSALS, ids=repr)
+def test_a_refusal_after_a_lost_reply_leaves_the_outcome_unknown(link, refusal, words):
+    command = Scripted(redis.ConnectionError("reply lost"), refusal)
+    with pytest.raises(UnreachableError, match=rf"{words}.*; an earlier reply was lost: whether .* is unknown$") as caught:
+        link.repeat(command)
+    assert command.tries == 2
+    assert "nothing was written" not in str(caught.value)
+
+
+@pytest.mark.parametrize("trouble", NOT_YET, ids=repr)
+def test_a_server_that_cannot_write_any_more_after_a_lost_reply_leaves_the_outcome_unknown(link, trouble):
+    with pytest.raises(UnreachableError, match="whether the call took effect is unknown"):
+        link.repeat(Scripted(redis.TimeoutError("late"), *[trouble] * 10))
+
+
 def test_run_tries_once(link):
     command = Scripted(redis.ConnectionError("gone"))
     with pytest.raises(UnreachableError):

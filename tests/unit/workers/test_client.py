@@ -7,10 +7,21 @@ import pytest
 
 from bus import InMemorySignalBus, SignalBus
 from persistence import InMemoryPersistence, Persistence
-from workers import MeshClient, Settings, register
+from workers import MeshClient, RunResult, Settings, register
 from workers.client.editions import latest_edition, reserved_run_id
 from workers.composition import Runtime
-from workflow import Event, ExecutionRequest, Node, StopEvent, Workflow, WorkflowResources, WorkflowState, WorkflowStatus
+from workers.history import RunArchive
+from workflow import (
+    Event,
+    ExecutionRequest,
+    JsonSerializer,
+    Node,
+    StopEvent,
+    Workflow,
+    WorkflowResources,
+    WorkflowState,
+    WorkflowStatus,
+)
 
 DATE = dt.date(2026, 11, 30)
 
@@ -56,6 +67,10 @@ class MemoryRuntime(Runtime):
         return InMemoryPersistence()
 
     @cached_property
+    def archive(self) -> RunArchive:
+        return RunArchive(InMemoryPersistence())
+
+    @cached_property
     def signals(self) -> SignalBus:
         return InMemorySignalBus()
 
@@ -92,15 +107,28 @@ def test_waiting_returns_the_kept_result(client: MeshClient) -> None:
     assert (result.status, result.result) == (WorkflowStatus.COMPLETED, "rye")
 
 
-@pytest.mark.parametrize("ends", ["completes", "is cancelled"])
-def test_of_a_run_that_has_gone_nobody_says_how_it_ended(client: MeshClient, ends: str) -> None:
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [("completes", WorkflowStatus.COMPLETED), ("cancel", WorkflowStatus.CANCELLED), ("abandon", None)],
+)
+def test_of_a_run_that_has_gone_its_history_says_how_it_ended(
+    client: MeshClient, ends: str, status: WorkflowStatus | None
+) -> None:
     handle = client.start("orders", "order:1")
     if ends == "completes":
         execute(client, "orders", "order:1")
     else:
-        client.runtime.engine.cancel("order:1")
+        getattr(client, ends)("order:1")
 
-    assert handle.wait(0).status is None
+    assert handle.wait(0) == RunResult(status)
+
+
+def test_of_a_run_that_has_gone_and_kept_no_history_nobody_says_how_it_ended(client: MeshClient) -> None:
+    register("untold-orders", lambda workflow_id: Orders(workflow_id, serializer=JsonSerializer()))
+    handle = client.start("untold-orders", "order:1")
+    execute(client, "untold-orders", "order:1")
+
+    assert handle.wait(0) == RunResult(None)
 
 
 def test_a_start_finds_a_cancelled_run_that_is_kept(client: MeshClient) -> None:

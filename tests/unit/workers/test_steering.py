@@ -183,7 +183,7 @@ def test_waiting_goes_on_while_a_failed_run_is_to_be_tried_again(mesh: Mesh) -> 
     handle = mesh.client.start("patient", "a:1")
     mesh.work("a:1")
     assert mesh.status("a:1") is WorkflowStatus.FAILED
-    assert handle.wait(60, look=lambda: mesh.work("a:1")).status is None  # it ended, and was not kept
+    assert handle.wait(60, look=lambda: mesh.work("a:1")).status is WorkflowStatus.COMPLETED
 
 
 @pytest.mark.parametrize("name", ["plain", "patient"])

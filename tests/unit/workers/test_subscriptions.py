@@ -1,24 +1,29 @@
 """A run that waits for a signal gets it, once, whenever it was published: before it waited, while it lay down, or later."""
 
 import datetime as dt
+from typing import Any
 
 import fakeredis
 import pytest
+from structlog.testing import capture_logs
 
 from bus import BusUnreachableError, InMemorySignalBus, RedisSignalBus
 from persistence import InMemoryPersistence, RedisPersistence
 from workers.signals.positions import BusPosition
-from workers.signals.subscriptions import Subscriptions
+from workers.signals.subscriptions import REST, Subscriptions
 from workers.sweeper import Sweeper
 from workflow import (
     START_OF_RUN,
     ApprovalRequest,
     Event,
     ExecutionRequest,
+    InputKind,
     ManualClock,
     ParallelEvent,
+    PickleSerializer,
     StartEvent,
     StopEvent,
+    WaitForEventRequest,
     Workflow,
     WorkflowEngine,
     WorkflowState,
@@ -42,6 +47,16 @@ class Side(Event):
     topic: str
 
 
+class LargePayment(WaitForEventRequest):
+    def validate_input(self, kind: InputKind, payload: Any, now: dt.datetime) -> None:
+        if payload["amount"] < 100:
+            raise ValueError("too little")
+
+
+def choosy(event: Next, state: WorkflowState) -> StopEvent:
+    return StopEvent(interrupt(LargePayment("paid")))
+
+
 class Desk:
     """A store, a bus, and whoever gives its signals to runs."""
 
@@ -50,7 +65,7 @@ class Desk:
         self.clock = ManualClock(NOON)
         self.hinted: list[str] = []
         self.engine = WorkflowEngine(store, clock=self.clock)
-        self.subscriptions = Subscriptions(store, self.engine, bus, self)
+        self.subscriptions = Subscriptions(store, lambda name, workflow_id: self.engine, bus, self)
         self.sweeper = Sweeper(store, self, every=1, now=lambda: self.clock.now().timestamp(), attend=self.subscriptions.attend)
         self.numbers = iter(range(10**6))
 
@@ -140,21 +155,121 @@ def test_from_the_start_of_the_run_an_earlier_signal_of_the_run_counts(desk) -> 
 
 
 def test_a_run_that_nothing_has_come_for_is_left_alone_until_its_deadline(desk) -> None:
-    deadline = NOON + dt.timedelta(hours=1)
+    deadline = NOON + dt.timedelta(seconds=REST - 1)
     workflow = desk.workflow(begin, asking("paid", expires_at=deadline))
     workflow.run()
     assert desk.sweeper.sweep() == 1
     assert (desk.hinted, desk.store.entry("w").due) == ([], deadline.timestamp())
     assert desk.sweeper.sweep() == 0
-    desk.clock.advance(3601)
+    desk.clock.advance(REST)
     assert desk.sweeper.sweep() == 1
     assert result(desk, workflow) == [None]
 
 
-def test_without_a_deadline_a_waiting_run_is_due_never(desk) -> None:
-    desk.workflow(begin, asking("paid")).run()
+def test_a_waiting_run_is_looked_at_now_and_then_for_a_signal_whose_delivery_failed_for_good(desk) -> None:
+    workflow = desk.workflow(begin, asking("paid"))
+    workflow.run()
     desk.sweeper.sweep()
-    assert (desk.hinted, desk.store.entry("w").due) == ([], None)
+    desk.publish("paid", order=7)  # nobody hears it
+    assert desk.sweeper.sweep() == 0
+    desk.clock.advance(REST)
+    assert desk.sweeper.sweep() == 1
+    assert result(desk, workflow) == [{"order": 7}]
+
+
+def test_a_sweeper_that_was_late_does_not_forget_what_the_run_waits_for_now(desk) -> None:
+    workflow = desk.workflow(begin, asking("a", "b"))
+    workflow.run()
+    (seen,) = desk.store.due(desk.clock.now().timestamp())
+    workflow.run(ExecutionRequest.signal("a", 1))
+    desk.subscriptions.attend(seen, desk.clock.now().timestamp())
+    assert desk.store.entry("w").awaits == "b"
+    desk.subscriptions.hear(desk.publish("b", n=2))
+    assert result(desk, workflow) == [1, {"n": 2}]
+
+
+@pytest.mark.parametrize("options", [{"name": "order paid"}, {"name": "order.*"}, {"name": "paid", "since": "yesterday"}])
+def test_a_wait_that_cannot_be_served_is_named_once_and_still_ends_at_its_deadline(desk, options) -> None:
+    def ask(event: Next, state: WorkflowState) -> StopEvent:
+        given = dict(options)
+        return StopEvent(await_event(given.pop("name"), expires_at=NOON + dt.timedelta(minutes=1), **given))
+
+    workflow = desk.workflow(begin, ask)
+    other = desk.workflow(begin, asking("other"), workflow_id="x")
+    workflow.run()
+    other.run()
+    with capture_logs() as logs:
+        for _ in range(3):
+            desk.sweeper.sweep()
+            desk.clock.advance(61)
+    assert [line["workflow_id"] for line in logs if line["log_level"] == "error"] == ["w"]
+    assert workflow.run(ExecutionRequest.resume()).execution.result is None
+    desk.subscriptions.hear(desk.publish("other"))
+    assert "x" in desk.hinted
+
+
+def test_a_run_that_cannot_be_read_keeps_nobody_from_the_signal(desk) -> None:
+    for name in ("a", "b", "c"):
+        desk.workflow(begin, asking("paid"), workflow_id=name).run()
+        desk.sweeper.sweep()
+    desk.store.write_if_unchanged("b", "__control", desk.store.get("b", "__control"), {"__control": b"\xff"})
+    desk.subscriptions.hear(desk.publish("paid"))
+    assert desk.hinted == ["a", "c"]
+
+
+def test_a_signal_that_the_wait_refuses_is_passed_over(desk) -> None:
+    workflow = desk.workflow(begin, choosy)
+    workflow.run()
+    for amount in (1, 2, 300):
+        desk.subscriptions.hear(desk.publish("paid", amount=amount))
+    assert result(desk, workflow) == {"amount": 300}
+
+
+def test_a_signal_that_came_before_the_deadline_beats_it_though_it_is_found_later(desk) -> None:
+    workflow = desk.workflow(begin, asking("paid", expires_at=NOON + dt.timedelta(minutes=1)))
+    workflow.run()
+    desk.publish("paid", order=7)
+    desk.clock.advance(120)
+    desk.sweeper.sweep()
+    assert result(desk, workflow) == [{"order": 7}]
+
+
+def test_waits_for_different_signals_get_theirs_in_whatever_order_they_come(desk) -> None:
+    workflow = desk.workflow(begin, asking("a", "b"))
+    workflow.run()
+    desk.subscriptions.hear(desk.publish("b", n=2))
+    desk.subscriptions.hear(desk.publish("a", n=1))
+    desk.resume(workflow)
+    desk.sweeper.sweep()
+    assert result(desk, workflow) == [{"n": 1}, {"n": 2}]
+
+
+def test_a_join_is_not_given_what_its_branch_has_used(desk) -> None:
+    def fork(event: StartEvent, state: WorkflowState) -> Fork:
+        return Fork({"a": Side(topic="one")})
+
+    def side(event: Side, state: WorkflowState) -> StopEvent:
+        return StopEvent(await_event(event.topic))
+
+    def join(event: Fork, state: WorkflowState) -> StopEvent:
+        return StopEvent([event.get_result("a"), await_event("one")])
+
+    workflow = desk.workflow(fork, side, join)
+    workflow.run()
+    desk.subscriptions.hear(desk.publish("one", n=1))
+    assert desk.resume(workflow).is_interrupted()
+    desk.sweeper.sweep()
+    desk.subscriptions.hear(desk.publish("one", n=2))
+    assert result(desk, workflow) == [{"n": 1}, {"n": 2}]
+
+
+def test_a_run_with_a_codec_of_its_own_is_served_like_any_other(desk) -> None:
+    workflow = desk.workflow(begin, asking("paid")).reconfigure(serializer=PickleSerializer())
+    desk.engine = workflow.engine()
+    workflow.run()
+    desk.sweeper.sweep()
+    desk.subscriptions.hear(desk.publish("paid", order=7))
+    assert result(desk, workflow) == [{"order": 7}]
 
 
 def test_two_runs_that_wait_for_the_same_signal_both_get_it(desk) -> None:
@@ -250,7 +365,7 @@ def test_a_signal_that_nobody_waits_for_costs_one_look(desk) -> None:
             looks.append(name)
             return getattr(desk.store, name)
 
-    Subscriptions(Counted(), desk.engine, desk.bus, desk).hear(desk.publish("paid"))
+    Subscriptions(Counted(), lambda name, workflow_id: desk.engine, desk.bus, desk).hear(desk.publish("paid"))
     assert looks == ["find"]
 
 
@@ -267,7 +382,7 @@ def test_what_did_not_match_is_not_looked_through_again(desk) -> None:
             read.append(len(page))
             return page
 
-    subscriptions = Subscriptions(desk.store, desk.engine, Counted(), desk)
+    subscriptions = Subscriptions(desk.store, lambda name, workflow_id: desk.engine, Counted(), desk)
     for order in range(20, 70):
         subscriptions.hear(desk.publish("paid", order=order))
     assert sum(read) == 50

@@ -2,15 +2,16 @@
 
 import datetime as dt
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from structlog.testing import capture_logs
 
 from persistence import InMemoryPersistence, UnreachableError
-from workers.sweeper import Sweeper
+from workers.sweeper import BATCH, Sweeper
 from workflow import Event, ManualClock, Node, StopEvent, Workflow, WorkflowState
-from workflow.index import HINT_DELAY, MAX_HINT_DELAY
+from workflow.index import HINT_DELAY, MAX_HINT_DELAY, make_due
 
 START = dt.datetime(2026, 11, 30, 7, 0, tzinfo=dt.UTC)
 
@@ -83,6 +84,20 @@ def test_hints_that_move_nothing_come_at_growing_distances(yard: Yard) -> None:
     assert distances == [5, 10, 20, 40, *[MAX_HINT_DELAY] * (len(distances) - 4)]
 
 
+def test_a_run_that_was_asked_for_anew_is_hinted_as_soon_as_a_new_one(yard: Yard) -> None:
+    """It waits for a slot, round after round: its hints arrived, so that one which is lost is sent again soon."""
+    run_id = yard.workflow("a").ignite()
+    for _ in range(5):
+        yard.clock.advance(MAX_HINT_DELAY)
+        assert yard.sweeper.sweep() == 1
+        make_due(yard.store, "a", run_id, yard.clock.now().timestamp())
+
+    assert yard.sweeper.sweep() == 1
+    yard.clock.advance(HINT_DELAY)
+
+    assert yard.sweeper.sweep() == 1
+
+
 def test_two_sweepers_send_one_hint(yard: Yard) -> None:
     yard.workflow("a").ignite()
     yard.clock.advance(HINT_DELAY)
@@ -151,3 +166,17 @@ def test_what_comes_after_a_look_is_done_after_each_also_in_trouble(yard: Yard, 
     monkeypatch.setattr(yard.store, "due", due)
     sweeper.run()
     assert done == [0, 1, 2]
+
+
+def test_a_crowd_of_damaged_runs_does_not_stand_before_the_others(yard: Yard) -> None:
+    for number in range(BATCH):
+        yard.workflow(f"damaged-{number:03}").ignite()
+        yard.damage(f"damaged-{number:03}", b"\xff")
+        held = yard.store.entry(f"damaged-{number:03}")
+        yard.store.write_if_unchanged(held.partition, "__control", b"\xff", {}, index=replace(held, summary="no summary"))
+    yard.clock.advance(1)
+    yard.workflow("good").ignite()
+    yard.clock.advance(HINT_DELAY)
+    yard.sweeper.sweep()
+    yard.sweeper.sweep()
+    assert yard.hints.sent == ["good"]

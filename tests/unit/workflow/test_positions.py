@@ -1,6 +1,7 @@
 """A wait knows where on the bus it listens from: where the bus stood before its node was first called."""
 
 import itertools
+from collections.abc import Sequence
 
 import pytest
 
@@ -40,6 +41,9 @@ class BusClock:
     def __call__(self) -> str:
         self.given.append(f"p{next(self._numbers)}")
         return self.given[-1]
+
+    def latest(self, positions: Sequence[str]) -> str:
+        return max(positions, key=lambda position: int(position[1:]))
 
 
 @pytest.fixture
@@ -115,16 +119,17 @@ def test_a_position_that_the_node_names_is_kept(define, bus) -> None:
     assert since(workflow) == "mine"
 
 
-def test_a_second_wait_listens_behind_the_signal_that_ended_the_first(define, bus) -> None:
+def test_a_second_wait_listens_from_the_same_place_but_to_no_signal_twice(define, bus) -> None:
     def ask(event: StartEvent, state: WorkflowState) -> StopEvent:
         return StopEvent([await_event("go"), await_event("go"), await_event("go")])
 
     workflow = define(ask, signal_position=bus)
     workflow.run()
     workflow.run(ExecutionRequest.signal("go", 1, position="e7"))
-    assert since(workflow) == "e7"
+    asked = workflow.inspect().interrupt
+    assert (asked.since, asked.ended_by({}, "e7"), asked.ended_by({}, "e6")) == ("p0", False, True)
     workflow.run(ExecutionRequest.signal("go", 2))  # by hand: it has no place on the bus
-    assert since(workflow) == "e7"
+    assert workflow.inspect().interrupt.used == ("e7",)
     assert workflow.run(ExecutionRequest.signal("go", 3)).execution.result == [1, 2, 3]
 
 
@@ -145,6 +150,42 @@ def test_the_branches_of_a_fork_listen_from_where_the_bus_stood_when_it_was_made
     found.add(since(workflow))
     # p2 was taken when the outer fork was committed, p3 when the inner one was.
     assert found == {"p2", "p3"}
+
+
+def test_a_join_listens_from_where_its_branches_ended(define, bus) -> None:
+    def fork(event: Next, state: WorkflowState) -> Fork:
+        return Fork({"one": Side(), "two": Side()})
+
+    def side(event: Side, state: WorkflowState) -> StopEvent:
+        return StopEvent()
+
+    def join(event: Fork, state: WorkflowState) -> StopEvent:
+        return StopEvent(await_event("go"))
+
+    workflow = define(begin, fork, side, join, signal_position=bus)
+    workflow.run()
+    assert since(workflow) == "p4" == bus.given[-1]
+    fail_again = define(begin, fork, side, join, signal_position=bus)
+    fail_again.run(ExecutionRequest.resume())
+    assert since(fail_again) == "p4"
+
+
+def test_a_join_listens_from_the_same_place_after_a_crash(define, bus, fail_once) -> None:
+    def fork(event: Next, state: WorkflowState) -> Fork:
+        return Fork({"one": Side(), "two": Side()})
+
+    def side(event: Side, state: WorkflowState) -> StopEvent:
+        return StopEvent()
+
+    def join(event: Fork, state: WorkflowState) -> StopEvent:
+        fail_once("crash")
+        return StopEvent(await_event("go"))
+
+    workflow = define(begin, fork, side, join, signal_position=bus)
+    with pytest.raises(Exception, match="crash"):
+        workflow.run()
+    workflow.run(ExecutionRequest.resume())
+    assert since(workflow) == "p4"
 
 
 def test_folded_steps_leave_the_position_of_the_last(define, bus, monkeypatch) -> None:

@@ -349,9 +349,9 @@ def test_a_sample_can_be_looked_at_listed_and_hinted_by_who_knows_no_definition(
     assert (seen.run_id, seen.status.value) == ("sample", run.store.entry("order:7").status)
     assert [entry.partition for entry in run.store.find(name="orders")] == ["order:7"]
     assert RunSummary.of(run.store.entry("order:7")).run_id == "sample"
-    has_ended = name in ("retained", "cancelled")
-    assert (make_due(run.store, "order:7", "sample", 0.0) is None) is has_ended
-    assert (postpone(run.store, "order:7", NOON.timestamp()) is None) is has_ended
+    is_left_alone = name in ("retained", "cancelled", "suspended", "folded", "forked")
+    assert (make_due(run.store, "order:7", "sample", 0.0) is None) is is_left_alone
+    assert (postpone(run.store, "order:7", NOON.timestamp()) is None) is is_left_alone
 
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in ("retained", "running")])

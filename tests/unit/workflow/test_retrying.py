@@ -1,5 +1,6 @@
 """A failed run is tried again by policy, and a run that takes one worker after another down with it is parked."""
 
+import asyncio
 import datetime as dt
 
 import pytest
@@ -22,7 +23,7 @@ from workflow import (
     await_event,
 )
 from workflow.expiring import expire_lease
-from workflow.trials import Trials
+from workflow.trials import MAX_INTERRUPTIONS, Trials
 
 EXACT = RetryPolicy(attempts=3, first_delay=10, jitter=0)
 
@@ -114,13 +115,32 @@ def test_a_permanent_error_is_not_tried_again(error, policy) -> None:
     assert policy.next_try(error, Trials(failures=1, since=0), 0) is None
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1), GeneratorExit()])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()])
 def test_what_is_stopped_from_outside_is_due_at_once_and_counts_as_no_failure(failing, store, clock, error) -> None:
     workflow = failing([error, ValueError("x")], retry=EXACT)
     fail(workflow)
     assert due(store) == clock.now().timestamp()
     fail(workflow)
     assert due(store) == clock.now().timestamp() + 10
+
+
+def test_a_node_that_exits_has_failed(failing, store, clock) -> None:
+    workflow = failing([SystemExit(1)] * 3, retry=EXACT)
+    delays = []
+    for _ in range(3):
+        fail(workflow)
+        at = due(store)
+        delays.append(None if at is None else at - clock.now().timestamp())
+    assert delays == [10, 20, None]
+
+
+def test_a_run_that_is_stopped_again_and_again_is_not_tried_for_ever(failing, store) -> None:
+    workflow = failing([KeyboardInterrupt()] * 50, retry=EXACT)
+    tries = 0
+    while tries == 0 or due(store) is not None:
+        fail(workflow)
+        tries += 1
+    assert tries == MAX_INTERRUPTIONS + 1
 
 
 def test_after_the_total_time_there_is_no_further_try(failing, store, clock) -> None:

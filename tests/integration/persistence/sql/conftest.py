@@ -139,6 +139,17 @@ def mapped_model() -> type:
     return Record
 
 
+@pytest.fixture
+def project_engine(any_url, mapped_model) -> Iterator[sa.Engine]:
+    """Return a project's engine on a database of each kind in turn, with the table of its class, which is empty."""
+    engine = sa.create_engine(any_url)
+    mapped_model.metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(sa.delete(mapped_model.__table__))
+    yield engine
+    engine.dispose()
+
+
 class Wire:
     """A port in front of a database server that can lose the reply to a COMMIT, or the COMMIT itself.
 

@@ -51,9 +51,5 @@ class TestMappedRecords(RecordCases, ExactnessCases, ThreadRaceCases, ModelCases
     """All that depends on where records are. Large values stand in one row here, as large as the server's packets allow."""
 
     @pytest.fixture
-    def store(self, any_url: sa.URL, mapped_model: type) -> Iterator[Persistence]:
-        engine = sa.create_engine(any_url)
-        mapped_model.metadata.create_all(engine)
-        yield SqlPersistence(engine, records=MappedRecords(mapped_model))
-        mapped_model.metadata.drop_all(engine)
-        engine.dispose()
+    def store(self, project_engine: sa.Engine, mapped_model: type) -> Persistence:
+        return SqlPersistence(project_engine, records=MappedRecords(mapped_model))

@@ -9,15 +9,6 @@ from persistence.sql import MappedRecords, RecordColumns, SqlPersistence
 
 
 @pytest.fixture
-def engine(any_url, mapped_model):
-    """Return a project's engine, with its table."""
-    engine = sa.create_engine(any_url, poolclass=sa.NullPool)
-    mapped_model.metadata.create_all(engine)
-    yield engine
-    mapped_model.metadata.drop_all(engine)
-
-
-@pytest.fixture
 def sessions() -> sessionmaker:
     """Return a project's own makers of sessions."""
 
@@ -27,8 +18,8 @@ def sessions() -> sessionmaker:
     return sessionmaker(class_=ProjectSession)
 
 
-def test_events_fire_inside_the_transaction_and_one_that_raises_undoes_it(engine, mapped_model, sessions):
-    store = SqlPersistence(engine, records=MappedRecords(mapped_model, sessions))
+def test_events_fire_inside_the_transaction_and_one_that_raises_undoes_it(project_engine, mapped_model, sessions):
+    store = SqlPersistence(project_engine, records=MappedRecords(mapped_model, sessions))
 
     class VetoError(Exception):
         pass
@@ -46,13 +37,13 @@ def test_events_fire_inside_the_transaction_and_one_that_raises_undoes_it(engine
         store.write_if_unchanged("p", "f", b"2", {"f": b"3", "a": b"forbidden"}, append=[("log", b"told")])
     assert store.load("p") == {"f": b"2", "a": b"2"}
     assert store.read_log("log") == []
-    with Session(engine) as session:
+    with Session(project_engine) as session:
         rows = session.scalars(sa.select(mapped_model)).all()
         assert sorted((row.key, row.writes) for row in rows) == [(b"a", 2), (b"f", 2)]
 
 
-def test_a_deletion_is_an_event_of_each_record(engine, mapped_model, sessions):
-    store = SqlPersistence(engine, records=MappedRecords(mapped_model, sessions))
+def test_a_deletion_is_an_event_of_each_record(project_engine, mapped_model, sessions):
+    store = SqlPersistence(project_engine, records=MappedRecords(mapped_model, sessions))
     gone: list[bytes] = []
     sa.event.listen(mapped_model, "after_delete", lambda mapper, connection, row: gone.append(row.key))
     store.initialize_if_absent("p", "f", b"1", {"a": b"1", "b": b"1"})

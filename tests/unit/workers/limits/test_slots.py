@@ -59,6 +59,22 @@ def test_a_slot_that_is_given_back_is_free(bench) -> None:
     assert bench.slots.take(ONE, "y", 30) is None
 
 
+def test_the_executions_of_a_run_share_its_slot(bench) -> None:
+    bench.slots.take({"a": 2}, "w/r/dead", 30)
+    bench.slots.take({"a": 2}, "w/other/1", 30)
+    assert bench.slots.take({"a": 2}, "w/r/2", 30) is None
+    assert bench.slots.take({"a": 2}, "w/third/1", 30) is not None
+
+
+def test_a_slot_is_free_when_each_execution_of_its_run_has_given_it_back(bench) -> None:
+    bench.slots.take(ONE, "w/r/1", 30)
+    bench.slots.take(ONE, "w/r/twice-hinted", 30)
+    bench.slots.give_back(ONE, "w/r/twice-hinted")
+    assert bench.slots.take(ONE, "w/other/1", 30) is not None
+    bench.slots.give_back(ONE, "w/r/1")
+    assert bench.slots.take(ONE, "w/other/1", 30) is None
+
+
 def test_giving_back_what_one_has_not_changes_nothing(bench) -> None:
     bench.slots.take(ONE, "x", 30)
     bench.slots.give_back(ONE, "y")

@@ -1,0 +1,98 @@
+"""A hint is followed once there is a slot; one that comes twice takes no slot from anybody."""
+
+from functools import cached_property
+
+import pytest
+
+from bus import InMemorySignalBus, SignalBus
+from persistence import InMemoryPersistence, Persistence
+from workers import MeshClient, Settings, register
+from workers.composition import Runtime
+from workers.limits import Gate, InMemorySlots
+from workers.segments import run_segment
+from workflow import Event, Node, StopEvent, Workflow, WorkflowResources, WorkflowState, WorkflowStatus
+
+
+class Go(Event):
+    pass
+
+
+class Unheard:
+    def send(self, name: str, workflow_id: str, run_id: str) -> bool:
+        return True
+
+
+class LimitedRuntime(Runtime):
+    """One segment of `limited` at once."""
+
+    @cached_property
+    def store(self) -> Persistence:
+        return InMemoryPersistence()
+
+    @cached_property
+    def signals(self) -> SignalBus:
+        return InMemorySignalBus()
+
+    @cached_property
+    def hints(self) -> Unheard:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Unheard()
+
+    @cached_property
+    def gate(self) -> Gate:
+        return Gate(InMemorySlots(), {"limited": 1}, {}, lambda name: ())
+
+
+class Crew:
+    """Workers in one process, and what their nodes do in the middle."""
+
+    def __init__(self) -> None:
+        self.runtime = LimitedRuntime(Settings.load())
+        self.client = MeshClient(runtime=self.runtime)
+        self.begun: list[str] = []
+        self.meanwhile = {}
+        register("limited", self.definition)
+
+    def definition(self, workflow_id: str) -> Workflow:
+        crew = self
+
+        class Work(Node):
+            def __call__(self, event: Go, state: WorkflowState) -> StopEvent:
+                crew.begun.append(workflow_id)
+                crew.meanwhile.get(workflow_id, lambda: None)()
+                return StopEvent()
+
+        return Workflow(workflow_id, nodes=[Work()], start_event=Go(), resources=WorkflowResources(), retain_completion=True)
+
+    def work(self, run) -> None:
+        """Follow the hint of a run."""
+        run_segment(self.runtime, "limited", run.workflow_id, run.run_id)
+
+
+@pytest.fixture
+def crew() -> Crew:
+    return Crew()
+
+
+def test_a_segment_without_a_slot_leaves_its_run_due_a_moment_later(crew) -> None:
+    first, second = (crew.client.start("limited", name) for name in ("one", "two"))
+    crew.meanwhile["one"] = lambda: crew.work(second)
+    before = crew.runtime.store.entry("two").due
+    crew.work(first)
+    assert crew.begun == ["one"]
+    assert crew.runtime.store.entry("two").due < before
+    assert second.snapshot().status is WorkflowStatus.PENDING
+    crew.work(second)
+    assert crew.begun == ["one", "two"]
+
+
+def test_a_hint_that_comes_twice_takes_no_slot_from_the_segment_that_runs(crew) -> None:
+    first, second = (crew.client.start("limited", name) for name in ("one", "two"))
+
+    def twice_and_another() -> None:
+        crew.work(first)
+        crew.work(second)
+
+    crew.meanwhile["one"] = twice_and_another
+    crew.work(first)
+    assert crew.begun == ["one"]
+    assert first.snapshot().status is WorkflowStatus.COMPLETED
