@@ -1,6 +1,6 @@
 """``python -m benchmarks``: print all figures."""
 
-from benchmarks import branches, bus, engine, stores
+from benchmarks import branches, bus, engine, runtime, stores
 from benchmarks.measuring import private_server
 
 if __name__ == "__main__":
@@ -9,3 +9,4 @@ if __name__ == "__main__":
         branches.measure(client)
         bus.measure(client)
     stores.measure()
+    runtime.measure()

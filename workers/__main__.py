@@ -6,9 +6,9 @@ from typing import Any
 
 from workers.client import MeshClient
 from workers.composition import Runtime
+from workers.life.beside import Beside
 from workers.schedules.catalogue import scheduled
 from workers.schedules.looking import ScheduleLook
-from workers.schedules.watching import ScheduleWatch
 from workers.settings import Settings
 from workers.signals.consumers import run_consumers
 from workers.startup import mistakes_explained
@@ -35,17 +35,19 @@ def main(arguments: list[str]) -> int:
 
 
 def run_sweeper(runtime: Runtime) -> None:
-    """Sweep, pass on the history of runs, and look at the schedules, until SIGTERM or SIGINT."""
+    """Sweep, and beside it pass on the history of runs and look at the schedules, until SIGTERM or SIGINT."""
     look = ScheduleLook(MeshClient(runtime=runtime), scheduled(runtime.settings))
-    watch = ScheduleWatch(look, every=runtime.settings.sweep_every)
-    pass_on = runtime.relay.run_patiently
+    every = runtime.settings.sweep_every
+    beside = (
+        Beside("schedules", look.look_patiently, every=every),
+        Beside("history", runtime.relay.run_patiently, every=every),
+    )
     sweeper = Sweeper(
         runtime.store,
         runtime.hints,
-        every=runtime.settings.sweep_every,
+        every=every,
         engine_of=runtime.engine_of,
         attend=runtime.subscriptions.attend,
-        then=pass_on,
     )
 
     def stop(*_: Any) -> None:
@@ -53,9 +55,11 @@ def run_sweeper(runtime: Runtime) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    watch.start()
+    for other in beside:
+        other.start()
     sweeper.run()
-    watch.stop()
+    for other in beside:
+        other.stop()
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ import time
 
 import structlog
 
-from persistence import UnreachableError
+from persistence import IndexEntry, PersistenceError, UnreachableError
 from workers.composition import Runtime
 from workers.errors import WorkersError
-from workflow import ExecutionRequest, RunStalledError, WorkflowRefusedError
-from workflow.index import make_due
+from workflow import ExecutionRequest, RunStalledError, WorkflowRefusedError, WorkflowStatus
+from workflow.index import RunSummary, make_due
 
 __all__ = ["run_segment"]
 
@@ -27,18 +27,35 @@ def run_segment(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> N
     """
     with structlog.contextvars.bound_contextvars(workflow_id=workflow_id, run_id=run_id):
         try:
+            entry = runtime.store.entry(workflow_id)
+            if not _is_wanted(entry, time.time()):
+                _log.debug("hint refused", reason="the run has failed, and is not due")
+                return
             with runtime.gate.slot(name, f"{workflow_id}/{run_id}/{secrets.token_hex(4)}") as wait:
                 if wait is None:
-                    _execute(runtime, name, workflow_id, run_id)
+                    _execute(runtime, name, workflow_id, run_id, entry)
                 else:
                     _ask_again(runtime, workflow_id, run_id, wait)
-        except (UnreachableError, WorkersError) as trouble:
+        except (PersistenceError, WorkersError) as trouble:
             _log.warning("no segment was run; the sweeper sends the hint again", trouble=str(trouble))
 
 
-def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> None:
+def _is_wanted(entry: IndexEntry | None, now: float) -> bool:
+    """Whether a hint may take the run up. One that has failed is due when it is to be tried again, and only then.
+
+    A hint that comes twice, or late, must not try again what has failed for good, nor shorten what a policy waits. Once the
+    sweeper has found the run due, it moves the entry on and counts its hint.
+    """
+    if entry is None or entry.status != WorkflowStatus.FAILED.value:
+        return True
+    return entry.due is not None and (entry.due <= now or RunSummary.of(entry).hints > 0)
+
+
+def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str, entry: IndexEntry | None) -> None:
     definition = runtime.definition(name, workflow_id)
-    _catch_up(runtime, workflow_id)
+    if entry is not None and entry.awaits is not None:
+        # A signal that is on the bus comes before a deadline that has passed since.
+        runtime.subscriptions.catch_up_safely(entry)
     try:
         state = definition.run(ExecutionRequest.resume(expected_run_id=run_id))
     except WorkflowRefusedError as refusal:
@@ -54,13 +71,6 @@ def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> None
     else:
         _log.info("segment settled", status=state.execution.status.value, attempt=state.execution.attempt)
     runtime.wake_ups.tell(workflow_id, run_id)
-
-
-def _catch_up(runtime: Runtime, workflow_id: str) -> None:
-    """A signal that is on the bus comes before a deadline that has passed since."""
-    entry = runtime.store.entry(workflow_id)
-    if entry is not None and entry.awaits is not None:
-        runtime.subscriptions.catch_up_safely(entry)
 
 
 def _ask_again(runtime: Runtime, workflow_id: str, run_id: str, wait: float) -> None:

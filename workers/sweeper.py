@@ -55,6 +55,7 @@ class Sweeper:
         self._then = then
         self._stopping = threading.Event()
         self._troubled = False
+        self._unheard = False
         self._damaged: set[str] = set()
 
     def run(self) -> None:
@@ -69,8 +70,17 @@ class Sweeper:
         self._stopping.set()
 
     def sweep(self) -> int:
-        """Look once. Returns how many entries were seen to. Raises `persistence.UnreachableError` without a server."""
-        return sum(self._see_to_safely(entry) for entry in self._store.due(self._now(), BATCH))
+        """Look once. Returns how many entries were seen to. Raises `persistence.UnreachableError` without a server.
+
+        While the broker takes no hint, the others are left for the next look: to try each would take long, and put each off.
+        """
+        self._unheard = False
+        seen = 0
+        for entry in self._store.due(self._now(), BATCH):
+            seen += self._see_to_safely(entry)
+            if self._unheard:
+                break
+        return seen
 
     def _sweep_patiently(self) -> None:
         try:
@@ -107,7 +117,7 @@ class Sweeper:
         summary = RunSummary.of(moved)
         if summary.hints > 1:
             _log.info("hint sent again", workflow_id=entry.partition, run_id=summary.run_id, hints=summary.hints)
-        self._hints.send(entry.name, entry.partition, summary.run_id)
+        self._unheard = not self._hints.send(entry.name, entry.partition, summary.run_id)
         return True
 
     def _forget(self, entry: IndexEntry) -> bool:

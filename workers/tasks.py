@@ -1,11 +1,12 @@
 """The Celery tasks. What a worker process does beside them stands in `workers.life.worker_life`."""
 
-from typing import Any
+from typing import Any, cast
 
 from celery import Celery, signals
 
 from workers import segments
 from workers.broker.hints import RUN_SEGMENT, SWEEPS
+from workers.broker.nudging import Nudge
 from workers.client import MeshClient
 from workers.composition import Runtime
 from workers.life.worker_life import WorkerLife
@@ -40,4 +41,5 @@ def attach(app: Celery, runtime: Runtime) -> None:
 
     # Kept by a strong reference: the function is local.
     signals.setup_logging.connect(configure, weak=False)
+    cast(Any, app).steps["consumer"].add(Nudge)
     WorkerLife(app, runtime).hook()

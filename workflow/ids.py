@@ -4,6 +4,7 @@ import re
 import secrets
 
 from workflow.errors import WorkflowError
+from workflow.text import is_unicode
 
 __all__ = ["check_run_id", "check_workflow_id", "new_run_id", "new_writer"]
 
@@ -17,7 +18,7 @@ def check_workflow_id(workflow_id: str) -> str:
     """The id itself if it may name a workflow; otherwise `WorkflowError`, before the store is touched."""
     if not 1 <= len(workflow_id) <= WORKFLOW_ID_LIMIT:
         raise WorkflowError(f"invalid workflow ID: it needs 1 to {WORKFLOW_ID_LIMIT} characters, not {len(workflow_id)}")
-    if _CONTROL_CHARACTER.search(workflow_id) or not _encodable(workflow_id):
+    if _CONTROL_CHARACTER.search(workflow_id) or not is_unicode(workflow_id):
         raise WorkflowError(f"invalid workflow ID {workflow_id!r}: remove control characters and broken Unicode")
     if workflow_id.startswith("__"):
         raise WorkflowError(f"invalid workflow ID {workflow_id!r}: two leading underscores are reserved")
@@ -41,11 +42,3 @@ def new_run_id() -> str:
 def new_writer() -> str:
     """A token that no two writers share, so that they never write the same control bytes."""
     return secrets.token_hex(6)
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

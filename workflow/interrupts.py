@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, PrivateAttr
 from workflow.canonical import canonical_json
 from workflow.errors import WorkflowError
 from workflow.registry import register_type
+from workflow.text import is_unicode
 
 __all__ = [
     "START_OF_RUN",
@@ -138,6 +139,8 @@ class WaitForEventRequest(InterruptRequest):
         match: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> None:
+        if not event_name or "\x00" in event_name or not is_unicode(event_name):
+            raise WorkflowError(f"{event_name!r:.80} cannot name an event: use text without NUL and without half characters")
         super().__init__(**{"event_name": event_name, "expires_at": expires_at, "since": since, "match": match, **fields})
 
     @property

@@ -19,6 +19,7 @@ from workflow.errors import SerializationError
 from workflow.registry import defined_type, held_classes, is_storable, type_name
 from workflow.serializer import OpaqueValue
 from workflow.state import WorkflowState
+from workflow.text import is_unicode
 from workflow.values import COLLECTION_KINDS, COLLECTIONS_BY_NAME, VALUE_KINDS, VALUES_BY_NAME, Kind
 
 __all__ = ["JsonSerializer"]
@@ -76,7 +77,7 @@ class JsonSerializer:
         if value is None or cls is bool:
             return value
         if cls is str:
-            return value if _is_unicode(value) else {"$": "text", "v": VALUES_BY_NAME["text"].to_json(value)}
+            return value if is_unicode(value) else {"$": "text", "v": VALUES_BY_NAME["text"].to_json(value)}
         if cls is dict:
             return self._encode_mapping(value)
         if cls is int:
@@ -223,18 +224,7 @@ def _default(entry: dataclasses.Field[Any]) -> Any:
 def _has_plain_keys(value: Mapping[Any, Any]) -> bool:
     if not _TEXT.issuperset(map(type, value)):
         return False
-    return "".join(value).isascii() or all(map(_is_unicode, value))
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether text has no lone surrogates, which JSON would join to one character when two of them meet."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return "".join(value).isascii() or all(map(is_unicode, value))
 
 
 def _kept(kind: Kind, value: Any) -> Any:

@@ -10,6 +10,7 @@ from workflow.errors import WorkflowError
 from workflow.events import Event
 from workflow.ids import check_run_id
 from workflow.json_codec import JsonSerializer
+from workflow.text import is_unicode
 
 __all__ = ["ExecutionRequest"]
 
@@ -38,10 +39,12 @@ class ExecutionRequest:
     ) -> Self:
         """A fresh input, optionally under a run id that the caller reserves. Without an event the definition's own is used.
 
-        A reserved start never replaces another run. With ``recover_failed`` it continues its own dead or pending run.
+        A reserved start never replaces another run. With ``recover_failed`` it continues its own dead or pending run. Raises
+        `WorkflowError` for a tag that no store could keep.
         """
         if run_id is not None:
             check_run_id(run_id)
+        _check_tag(tag)
         captured = event.model_copy(deep=True) if event is not None else None
         return cls("start", run_id=run_id, recover_failed=recover_failed, tag=tag, _event=captured)
 
@@ -127,6 +130,7 @@ class ExecutionRequest:
                 raise TypeError(f"its event {event!r} is not defined in this program")
             if held["kind"] == "start" and held["run"] is not None:
                 check_run_id(held["run"])
+            _check_tag(held["tag"])
             return cls(
                 held["kind"],
                 run_id=held["run"],
@@ -141,3 +145,11 @@ class ExecutionRequest:
             )
         except (PersistenceError, KeyError, TypeError, ValueError) as trouble:
             raise WorkflowError(f"this is no execution request: {trouble}") from trouble
+
+
+def _check_tag(tag: str | None) -> None:
+    """Raise `WorkflowError` for a tag that a store would refuse once the run is to be written."""
+    if not is_unicode(tag or ""):
+        raise WorkflowError(f"invalid tag {tag!r:.80}: it holds half of a surrogate pair, remove that")
+    if "\x00" in (tag or ""):
+        raise WorkflowError(f"invalid tag {tag!r:.80}: it holds a NUL character, remove that")

@@ -9,7 +9,8 @@ C:newest  hash    the segment that the channel belongs to: run, attempt, begun (
                   pushed); first (the first entry of the segment that pushed last); bytes        append_frame.lua
                   (pushed so far)
 
-A segment claims the channel when it is opened, so that what an older one pushes late never takes it back. Both are bounded, and expire when nothing has been pushed for a while.
+A segment claims the channel when it is opened, so that what an older one pushes late never takes it back. Both keys are
+bounded, and expire when nothing has been pushed for a while.
 """
 
 import asyncio
@@ -28,8 +29,9 @@ from bus.places import ZERO, EntryId
 from bus.redis.entries import RawEntry
 from persistence.redis import Client, RedisLink, load_script
 
-__all__ = ["ENTRIES", "KEEP", "SIZE", "AsyncRedisChannel", "RedisChannel"]
+__all__ = ["DEFAULT_NAME", "ENTRIES", "KEEP", "SIZE", "AsyncRedisChannel", "RedisChannel"]
 
+DEFAULT_NAME = "jarvis:channel"
 ENTRIES = 10_000
 """Entries that a channel holds of one workflow; the oldest go first."""
 SIZE = 32 * 1024 * 1024
@@ -53,7 +55,7 @@ class RedisChannel:
     """
 
     def __init__(
-        self, client: Client, name: str = "jarvis:channel", *, entries: int = ENTRIES, size: int = SIZE, keep: int = KEEP
+        self, client: Client, name: str = DEFAULT_NAME, *, entries: int = ENTRIES, size: int = SIZE, keep: int = KEEP
     ) -> None:
         if not name or set("{}") & set(name):
             raise BusError(f"{name!r:.80} cannot be the name of a channel: use a text without braces")

@@ -18,17 +18,20 @@ _NO_KEY_FIRST = ("eval", "evalsha")
 NEEDS = {
     "jarvis:workflow:{0}:p:": (*CONNECTION_RIGHTS, *(name for name in STORE_RIGHTS if name not in _NO_KEY_FIRST)),
     "jarvis:alerts:{0}:p:": tuple(name for name in STORE_RIGHTS if name not in _NO_KEY_FIRST),
+    "jarvis:history:{0}:p:": tuple(name for name in STORE_RIGHTS if name not in _NO_KEY_FIRST),
     "{jarvis:signals}:facts": (
-        *("exists", "expire", "get", "hdel", "hget", "hmget", "hset", "set", "time", "xack", "xadd", "xautoclaim", "xclaim"),
-        *("xdel", "xgroup|create", "xgroup|delconsumer", "xinfo|consumers", "xinfo|groups", "xlen", "xpending", "xrange"),
-        *("xread", "xreadgroup", "xrevrange", "xtrim", "zadd", "zcard", "zrange", "zrangebyscore", "zrem"),
-        *("zremrangebyscore", "zscore"),
+        *("exists", "expire", "get", "set", "time", "xack", "xadd", "xautoclaim", "xclaim", "xdel", "xgroup|create"),
+        *("xgroup|delconsumer", "xinfo|consumers", "xinfo|groups", "xlen", "xpending", "xrange", "xread", "xreadgroup"),
+        *("xrevrange", "xtrim", "zadd", "zcard", "zrange", "zrangebyscore", "zrem"),
     ),
+    "{jarvis:channel:w}:frames": ("expire", "hget", "hmget", "hset", "xadd", "xdel", "xrange", "xread"),
+    "{jarvis:limits}:w": ("time", "zadd", "zcard", "zrange", "zrem", "zremrangebyscore", "zscore"),
     "jarvis:heartbeats:seen": ("hget", "hgetall", "hset", "time"),
     "jarvis:knowledge:": ("get", "set"),
     "jarvis:settled": ("expire", "xadd", "xread"),
 }
-"""What runs, signals, heartbeats, notes and wake-ups need: commands by a key on which they are called."""
+"""What each family of keys needs (runs, alerts, history, signals, frames, limits, heartbeats, notes, wake-ups): commands by
+a key on which they are called."""
 
 
 def read_servers(link: RedisLink) -> list[ServerFacts]:

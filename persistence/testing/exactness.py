@@ -3,6 +3,7 @@
 
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -134,8 +135,9 @@ class ExactnessCases(StoreCases):
         assert store.write_if_unchanged("p", FENCE, b"1", {FENCE: b"2"}, index=IndexEntry("p", 2.0, "name", "", "tag"))
 
     def test_an_entry_that_is_not_unicode_cannot_be_made_and_leaves_the_partition_usable(self, store: Persistence) -> None:
+        entry = IndexEntry("p")
         for field in ("partition", "name", "status", "tag", "summary", "awaits"):
             with pytest.raises(ValueError, match="holds half of a surrogate pair"):
-                store.initialize_if_absent("p", FENCE, b"1", index=IndexEntry(**{"partition": "p", field: HALF}))
+                store.initialize_if_absent("p", FENCE, b"1", index=replace(entry, **{field: HALF}))
         assert store.load("p") == {}
         assert store.initialize_if_absent("p", FENCE, b"1", index=IndexEntry("p", 1.0, "name", "", "tag"))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.chaos.faults import NEED_THE_SERVER, TAKE_THE_SERVER_AWAY, Fault, Relief
+from tests.chaos.faults import NEED_THE_SERVER, STOP_EVERYBODY, TAKE_THE_SERVER_AWAY, Fault, Relief
 from tests.chaos.field import Field
 
 __all__ = ["Destroyer", "Struck"]
@@ -39,6 +39,10 @@ class Destroyer:
         self._next = 0.0
         self.faults: Counter[str] = Counter()
         self.struck: list[Struck] = []
+        self.returns: list[float] = []
+        """When everybody could go on after a fault that had stopped them all, as Unix seconds."""
+        self.trace: list[str] = []
+        """One line for each fault, for people."""
         self.last = 0.0
         """When the last fault was over, as a Unix second."""
 
@@ -68,16 +72,24 @@ class Destroyer:
         fault, at = self._deck.pop(place), time.time()
         relief = fault(self._field, self._chance)
         self.faults[fault.__name__] += 1
-        self.last = time.time()
+        lasts = f" for {relief.after:.1f} s" if relief.lift is not None else ""
+        self.trace.append(f"{time.strftime('%H:%M:%S', time.gmtime(at))} {fault.__name__}{lasts} {relief.hit or ''}")
         if relief.hit:
             self.struck.append(Struck(fault.__name__, at, relief.hit))
-        if relief.lift is not None:
+        if relief.lift is None:
+            self._over(fault)
+        else:
             self._lasting.append((time.monotonic() + relief.after, fault, relief))
 
     def _lift(self, now: float) -> None:
         over = [lasting for lasting in self._lasting if lasting[0] <= now]
         self._lasting = [lasting for lasting in self._lasting if lasting[0] > now]
-        for _, _, relief in over:
+        for _, fault, relief in over:
             if relief.lift is not None:
                 relief.lift()
-                self.last = time.time()
+                self._over(fault)
+
+    def _over(self, fault: Fault) -> None:
+        self.last = time.time()
+        if fault in STOP_EVERYBODY:
+            self.returns.append(self.last)

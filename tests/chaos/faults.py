@@ -15,7 +15,7 @@ from tests.chaos.field import LEASE, Field
 from tests.chaos.proxy import Proxy
 from tests.chaos.troop import Member
 
-__all__ = ["FAULTS", "LONG_FAULTS", "NEED_THE_SERVER", "TAKE_THE_SERVER_AWAY", "Fault", "Relief"]
+__all__ = ["FAULTS", "LONG_FAULTS", "NEED_THE_SERVER", "QUEUES", "STOP_EVERYBODY", "TAKE_THE_SERVER_AWAY", "Fault", "Relief"]
 
 QUEUES = ("jarvis:broker:segments", "jarvis:broker:sweeps")
 SHORT = (0.3, 1.5)
@@ -285,3 +285,5 @@ NEED_THE_SERVER = frozenset(
 """Those that cannot be done while it is away."""
 TAKE_THE_SERVER_AWAY = frozenset({kill_the_server, take_the_server_away, stop_the_server})
 """Those during which it is away."""
+STOP_EVERYBODY = frozenset({*TAKE_THE_SERVER_AWAY, restart_the_server, freeze_everybody})
+"""Those during which nobody can do anything."""

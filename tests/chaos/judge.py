@@ -19,6 +19,7 @@ from typing import Any
 
 from tests.chaos.destroyer import Struck
 from tests.chaos.errands import kind_of
+from tests.chaos.faults import QUEUES
 from tests.chaos.field import Field
 from tests.chaos.ledger import Line
 from workers.history.telling import FAILED_TOPIC, SUSPENDED_TOPIC
@@ -119,7 +120,7 @@ class Judge:
 
     # --- what has become of it ----------------------------------------------------------------------------------------------
 
-    def look(self, struck: list[Struck]) -> None:
+    def look(self, struck: list[Struck], returns: list[float]) -> None:
         """Judge all that does not need the processes to be gone."""
         while not self.field.direct.runtime.relay.pass_on():
             pass
@@ -132,7 +133,8 @@ class Judge:
             self._outcome(workflow_id)
             self._steps(workflow_id, history)
             self._effects(workflow_id, history, ledger[workflow_id])
-            self._measure(history, ledger[workflow_id], struck)
+            if kind_of(workflow_id) != "long":
+                self._measure(history, ledger[workflow_id], struck, returns)
         self._signals()
         self._schedule()
         self.faults += self.field.troop.surprises
@@ -176,8 +178,11 @@ class Judge:
             if kept:
                 self.faults.append(f"{workflow_id}: {name!r} was made again, though execution {kept} was not lost")
 
-    def _measure(self, history: list[HistoryLine], lines: list[Line], struck: list[Struck]) -> None:
-        """How long it took until a run went on whose process was struck."""
+    def _measure(self, history: list[HistoryLine], lines: list[Line], struck: list[Struck], returns: list[float]) -> None:
+        """How long it took until a run went on whose process was struck, from when anybody could go on.
+
+        A run whose kind is limited waits for a slot besides, and is left out.
+        """
         claims = {line.attempt: line.at for line in history if line.kind is Happened.CLAIMED}
         last = {line.attempt: line.at for line in history}
         settled = _settled(history)
@@ -188,7 +193,8 @@ class Judge:
             begun = max(segment.at, last.get(segment.attempt, 0))
             blows = [blow.at for blow in struck if segment.pid in blow.pids and begun <= blow.at <= following]
             if blows:
-                self.recoveries.append(following - blows[0])
+                could = max([blows[0], *(at for at in returns if blows[0] < at < following)])
+                self.recoveries.append(following - could)
 
     def _signals(self) -> None:
         bus, kinds = self.field.direct.runtime.signals, Counter(kind_of(workflow_id) for workflow_id in self.wanted)
@@ -210,6 +216,10 @@ class Judge:
         """Whether the consumers of the bus are done with all that they took, or put off."""
         groups = self.field.direct.runtime.signals.groups()
         return all(group.pending + group.retrying == 0 for group in groups)
+
+    def queues_are_empty(self) -> bool:
+        """Whether the workers have taken all messages."""
+        return not any(self.field.broker.llen(queue) for queue in QUEUES)
 
     def _schedule(self) -> None:
         for name in ("chaos-tick", "watchdog"):

@@ -54,8 +54,8 @@ class Server:
 
     def answers(self) -> bool:
         """Whether this very process answers."""
-        patient = {"socket_timeout": 2.0, "retry": Retry(NoBackoff(), 0)}
-        with suppress(redis.RedisError), redis.Redis("127.0.0.1", self.port, **patient) as client:
+        asking = redis.Redis("127.0.0.1", self.port, socket_timeout=2, retry=Retry(NoBackoff(), 0))
+        with suppress(redis.RedisError), asking as client:
             return self._process is not None and client.info()["process_id"] == self._process.pid
         return False
 

@@ -7,6 +7,7 @@ In order of reading: `errands` (what runs), `ledger` (the outside), `field` (ser
 
 import random
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,12 @@ def play(seed: int, effort: Effort, folder: Path) -> str:
     folder.mkdir()
     chance = random.Random(seed)
     wanted = errands(effort.errands, chance)
-    with open_field(folder, list(effort.roles)) as field:
+    with ExitStack() as stack:
+        field = stack.enter_context(open_field(folder, list(effort.roles)))
         clerk = Clerk(field, wanted, effort.pace)
         destroyer = Destroyer(field, effort.faults, chance)
         judge = Judge(field, wanted)
+        stack.callback(lambda: print(f"seed {seed}:", *destroyer.trace, sep="\n"))  # shown when the test fails
         clerk.begin()
         destroy(destroyer, clerk)
         beats = BeatCount(field)
@@ -53,11 +56,11 @@ def play(seed: int, effort: Effort, folder: Path) -> str:
         judge.wanted += probe_workers(field, effort.errands)
         beats.wait()
         settle(field, clerk, judge, effort.settle)
-        judge.look(destroyer.struck)
-        assert field.troop.stop() == [], "every process goes when it is told to, and leaves none behind"
+        judge.look(destroyer.struck, destroyer.returns)
+        leave(field, judge)
         judge.look_at_remains(destroyer.last)
         assert not judge.faults, f"seed {seed}: {judge.text()}"
-    return told(destroyer, judge, settled - destroyer.last)
+        return told(destroyer, judge, settled - destroyer.last)
 
 
 def destroy(destroyer: Destroyer, clerk: Clerk) -> None:
@@ -82,6 +85,14 @@ def settle(field: Field, clerk: Clerk, judge: Judge, patience: float) -> None:
     until(settled, lambda: f"it settles: {judge.unsettled()}, going: {field.troop.going()}", patience)
 
 
+def leave(field: Field, judge: Judge) -> None:
+    """Tell all to go: first whoever makes work, and the workers when they have done it."""
+    assert field.troop.stop(workers=False) == [], "every process goes when it is told to"
+    until(lambda: judge.queues_are_empty() and not judge.unsettled(), judge.unsettled)
+    assert field.troop.stop(workers=True) == [], "every worker goes when it is told to"
+    assert field.troop.living() == [], "none has left a child behind"
+
+
 def told(destroyer: Destroyer, judge: Judge, took: float) -> str:
     """What there is to tell of a round."""
     slowest = max(judge.recoveries, default=0)
@@ -90,5 +101,5 @@ def told(destroyer: Destroyer, judge: Judge, took: float) -> str:
         f"{len(judge.wanted)} runs; {destroyer.faults.total()} faults: {kinds};"
         f" {judge.effects} effects, {judge.repeats} repeated;"
         f" settled {took:.1f} s after the last fault; slowest of {len(judge.recoveries)} recoveries"
-        f" {slowest:.1f} s (lease {LEASE} s)"
+        f" {slowest:.1f} s (lease {LEASE} s); workers ended by Celery itself: {judge.field.troop.ended_by_celery}"
     )

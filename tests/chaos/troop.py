@@ -31,6 +31,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "sweeper": ("-m", "workers", "sweeper"),
     "consumers": ("-m", "workers", "consumers"),
 }
+ENDS_OF_CELERY = ("Could not start worker processes", "Unrecoverable error: StopIteration()")
+"""How Celery 5.7 ends a worker whose children died before it ran its loop: at its start, or while its broker was away."""
 SETTLING_IN = 5
 """Seconds after which a process has surely begun its work."""
 WORKERS = ("prefork", "threads", "solo")
@@ -101,6 +103,7 @@ class Troop:
         self._folder = folder
         self._environment = environment
         self.surprises: list[str] = []
+        self.ended_by_celery = 0
         self.members = [self._member(place, role, proxies) for place, role in enumerate(roles)]
 
     def _member(self, place: int, role: str, proxies: Proxies) -> Member:
@@ -145,21 +148,21 @@ class Troop:
         return [member.name for member in self.members if member.doomed]
 
     def _examine(self, member: Member) -> None:
-        if not member.doomed and member.process is not None:
-            tail = "\n".join(member.output().splitlines()[-30:])
+        tail = "\n".join(member.output().splitlines()[-30:])
+        if member.doomed or member.process is None:
+            return
+        if member.role == "prefork" and any(end in tail for end in ENDS_OF_CELERY):
+            self.ended_by_celery += 1
+        else:
             self.surprises.append(f"{member.name} ended with {member.process.returncode}:\n{tail}")
 
-    def stop(self) -> list[int]:
-        """Tell all to go. Returns who has not gone in time, and what their sessions left behind; all of it is ended."""
-        for member in self.members:
-            if member.is_alive:
-                member.doomed = True
-                member.signal(signal.SIGCONT, to=member.family())
-                member.signal(signal.SIGTERM)
-        late = [member.pid for member in self.members if not _ended(member)]
-        left = [pid for pid in self.living() if pid not in late]
-        self.kill()
-        return [*late, *left]
+    def stop(self, *, workers: bool) -> list[str]:
+        """Tell the workers, or all others, to go. Returns who has not gone in time."""
+        told = [member for member in self.members if member.is_worker is workers and member.is_alive]
+        for member in told:
+            member.doomed = True
+            member.signal(signal.SIGTERM)
+        return [member.name for member in told if not _ended(member)]
 
     def kill(self) -> None:
         """End everything that was ever started here, and may live."""

@@ -57,7 +57,8 @@ def broker_settings(url: str) -> dict[str, Any]:
     if scheme in _OURS:
         return _sentinels(url)
     if scheme.partition("+")[0] not in TRANSPORT_ALIASES:
-        raise SettingsError(f"JARVIS_BROKER_URL: there is no broker of the scheme {scheme!r}: use redis:// or amqp://")
+        whose = "JARVIS_BROKER_URL (without one, JARVIS_REDIS_URL)"
+        raise SettingsError(f"{whose}: there is no broker of the scheme {scheme!r}: use redis:// or amqp://")
     return {"broker_url": url, "broker_transport_options": dict(_REDIS_TRANSPORT)}
 
 

@@ -4,6 +4,7 @@ Celery discards some kinds of malformed message, and ends with others, which the
 `<queue>.malformed`, for people, and acknowledged.
 """
 
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import structlog
@@ -18,6 +19,9 @@ __all__ = ["PROBE_TASK", "MeshConsumer", "probe_heard"]
 
 PROBE_TASK = "workers.probe"
 """The task name of a message that only shows that this worker takes messages. No pool ever executes it."""
+
+RECONNECT_SECONDS = 3
+"""Seconds at most between two tries to reach the broker."""
 
 probe_heard: Any = Signal(name="probe_heard", providing_args={"token"})
 """Sent in the worker's main thread when its own probe has come."""
@@ -37,6 +41,13 @@ class MeshConsumer(Consumer):
         # Nobody listens to these three; each costs messages, and the last one ends a worker whose server was away.
         quiet = {"without_gossip": True, "without_mingle": True, "without_heartbeat": True}
         super().__init__(*args, **{**options, **quiet})
+
+    def ensure_connected(self, conn: Any) -> Any:
+        """See `Consumer.ensure_connected`. Celery's own waits grow to half a minute, in which the server may long be back."""
+        conn.ensure_connection = partial(
+            conn.ensure_connection, interval_start=1, interval_step=1, interval_max=RECONNECT_SECONDS
+        )
+        return super().ensure_connected(conn)
 
     def create_task_handler(self, promise: Any = vine_promise) -> Any:
         """See `Consumer.create_task_handler`."""

@@ -19,7 +19,7 @@ from workers.history import ABANDONED, PastPage, PastRun, Query
 from workers.settings import Settings
 from workflow import Event, ExecutionRequest, Workflow, WorkflowRefusedError, WorkflowStatus
 from workflow.history import HistoryLine
-from workflow.index import HINT_DELAY, RunSummary, make_due
+from workflow.index import RunSummary, make_due
 
 if TYPE_CHECKING:
     from workers.client.aio import AsyncMeshClient
@@ -124,7 +124,7 @@ class MeshClient:
     def retry(self, workflow_id: str, *, run_id: str | None = None) -> bool:
         """Have a failed or parked run taken up again where it failed, now. False when there is no such run, or it has ended."""
         named = run_id or self._current(workflow_id)
-        due = None if named is None else make_due(self.runtime.store, workflow_id, named, time.time() + HINT_DELAY)
+        due = None if named is None else make_due(self.runtime.store, workflow_id, named, time.time())
         if named is None or due is None:
             return False
         self.runtime.hints.send(due.name, workflow_id, named)

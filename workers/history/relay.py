@@ -25,7 +25,7 @@ PAGE = 500
 PAGES = 20
 """Pages of one pass unless told otherwise."""
 PATIENT_PAGES = 4
-"""Pages of a pass between two sweeps, which a backlog must not hold up: some 2,000 lines in less than a second."""
+"""Pages of a patient pass, some 2,000 lines: what is over is forgotten between two of them."""
 
 _log = structlog.get_logger(__name__)
 

@@ -2,7 +2,7 @@
 
 key             type    what                                                            written by
 jarvis:settled  stream  r (workflow id/run id) of runs that were settled lately; ends   whoever settles a run
-                        a minute after the last one
+                        within a minute after the last one
 
 One connection and one thread serve all waiters of a process, and end when nobody has waited for a while. The listener begins
 with what the stream holds, after every trouble anew: a wake-up for nothing costs one look, one that is missed costs seconds.
@@ -28,7 +28,7 @@ DEFAULT_KEY = "jarvis:settled"
 KEPT = 1000
 """Wake-ups that the stream holds, about."""
 KEEP_FOR = 60
-"""Seconds for which they are kept after the last one."""
+"""Seconds after which they go, unless others follow: half as long at least after each. A second trip each time is too much."""
 BLOCK = 1.0
 """Seconds of one blocking read."""
 LINGER = 10.0
@@ -54,6 +54,7 @@ class RedisWakeUps:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._needed = 0.0
+        self._expire_at = 0.0
         self._closed = False
 
     def tell(self, workflow_id: str, run_id: str) -> None:
@@ -61,10 +62,10 @@ class RedisWakeUps:
         fields: dict[Any, Any] = {"r": ear_of(workflow_id, run_id)}
 
         def send(client: redis.Redis) -> None:
-            with client.pipeline(transaction=False) as pipe:
-                pipe.xadd(self._key, fields, maxlen=KEPT, approximate=True)
-                pipe.expire(self._key, KEEP_FOR)
-                pipe.execute()
+            client.xadd(self._key, fields, maxlen=KEPT, approximate=True)
+            if time.monotonic() >= self._expire_at:
+                client.expire(self._key, KEEP_FOR)
+                self._expire_at = time.monotonic() + KEEP_FOR / 2
 
         try:
             self._link.run(send)

@@ -332,6 +332,18 @@ def test_a_run_whose_channel_server_hangs_is_held_up_for_seconds_at_the_most(ser
     assert seconds < 10
 
 
+def test_a_run_whose_channel_server_hangs_from_the_start_is_held_up_for_seconds_and_says_so_once(server) -> None:
+    channel = open_channel(server.url)
+    server.freeze()
+    try:
+        state, failures, seconds = run_beside(channel, lambda: None)
+    finally:
+        server.wake()
+    assert state.execution.result == "done"
+    assert len(failures) == 1
+    assert seconds < 10
+
+
 def test_a_watcher_lives_through_a_restart_of_its_server(server) -> None:
     channel = open_channel(server.url)
     channel.open("w", "r", 1).send("before")

@@ -112,6 +112,7 @@ def test_a_long_pending_list_is_taken_over_to_its_end(server_url):
 
 def test_a_restart_with_its_data_loses_and_repeats_nothing(server, running):
     bus, seen = open_bus(server.url), []
+    bus._link._retry_delays = (0.05, 0.2)  # with its usual patience it may say nothing within the time of `eventually`
     with structlog.testing.capture_logs() as logs:
         running(SignalConsumer(bus, "g", lambda signal: seen.append(signal.id), takeover_after=30))
         bus.publish_many(facts("a", "b"))

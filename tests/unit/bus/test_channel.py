@@ -193,6 +193,65 @@ def test_a_segment_of_another_run_takes_over_when_it_begins(channel, watched) ->
     assert told(watched("w")) == [("again.1", 0, "frame", "new")]
 
 
+def test_a_segment_of_a_replaced_run_that_first_pushes_late_does_not_take_the_channel_back(channel, watched) -> None:
+    old = channel.open("w", "run_old", 1)
+    new = channel.open("w", "run_new", 1)
+    new.send("new 0")
+    with pytest.raises(BusError, match="later segment"):
+        old.send("late")
+    old.completed(object())
+    new.send("new 1")
+    assert told(watched("w")) == [("run_new.1", 0, "frame", "new 0"), ("run_new.1", 1, "frame", "new 1")]
+
+
+def test_a_segment_has_the_channel_before_its_first_frame_and_the_frames_before_it_are_still_watched(channel, watched) -> None:
+    old = channel.open("w", "run_old", 1)
+    old.send("before")
+    new = channel.open("w", "run_new", 1)
+    with pytest.raises(BusError, match="later segment"):
+        old.send("late")
+    assert told(watched("w")) == [("run_old.1", 0, "frame", "before")]
+    new.send("after")
+    assert told(watched("w")) == [("run_new.1", 0, "frame", "after")]
+
+
+def test_an_older_attempt_that_is_opened_late_does_not_claim_the_channel(channel, watched) -> None:
+    new = channel.open("w", "r", 10)
+    channel.open("w", "r", 9)
+    new.send("new 0")
+    channel.open("w", "r", 10)
+    new.send("new 1")
+    assert [one.data for one in watched("w")] == ["new 0", "new 1"]
+
+
+def test_a_claim_that_fails_is_made_up_for_by_the_first_frame(channel, server, watched) -> None:
+    old = channel.open("w", "run_old", 3)
+    old.send("old")
+    server.connected = False
+    new = channel.open("w", "run_new", 1)
+    server.connected = True
+    new.send("new")
+    with pytest.raises(BusError, match="later segment"):
+        old.send("late")
+    assert told(watched("w")) == [("run_new.1", 0, "frame", "new")]
+
+
+def test_a_claim_keeps_what_is_there_and_lets_it_expire(channel, client) -> None:
+    channel.open("w", "r", 1)
+    assert client.ttl("{jarvis:channel:w}:newest") == pytest.approx(24 * 3600, abs=5)
+    assert not client.exists("{jarvis:channel:w}:frames")
+
+
+def test_each_frame_is_one_command(channel, client) -> None:
+    feed = channel.open("w", "r", 1)
+    feed.send(0)
+    sent: list[Any] = []
+    run = feed._link.client.execute_command
+    feed._link.client.execute_command = lambda *args, **options: (sent.append(args[0]), run(*args, **options))[1]
+    feed.send(1)
+    assert sent == ["EVALSHA"]
+
+
 def test_a_watcher_passes_over_the_half_of_a_frame_that_a_process_died_over(channel, client, watched) -> None:
     feed = channel.open("w", "r", 1)
     feed.send("whole")
@@ -242,6 +301,14 @@ def test_a_channel_holds_a_bounded_number_of_bytes(client, watched) -> None:
     assert told(watched("w")) == [ChannelGap(50), ("r.1", 50, "frame", "y" * 50_000)]
     feed.send("z")
     assert told(watched("w")) == [ChannelGap(51), ("r.1", 51, "frame", "z")]
+
+
+def test_a_channel_stays_within_its_bytes_whatever_another_program_wrote_there(client, watched) -> None:
+    feed = RedisChannel(client, size=2_500).open("w", "r", 1)
+    client.xadd("{jarvis:channel:w}:frames", {"foreign": "x"})
+    for _ in range(5):
+        feed.send("x" * 998)
+    assert [one.sequence for one in watched("w") if isinstance(one, ChannelFrame)] == [3, 4]
 
 
 def test_a_frame_whose_beginning_is_gone_counts_as_missing(client, watched) -> None:

@@ -197,3 +197,21 @@ def test_one_publication_is_one_trip_and_a_batch_is_one_for_each_stream():
     assert len(sent) == 2
     bus.publish_many([Signal("b", "fact", {}), Signal("c", "agent.heartbeat", {}), Signal("d", "fact", {})])
     assert len(sent) == 4
+
+
+def test_a_retry_set_that_cannot_be_read_does_not_spoil_a_publication(bus, client):
+    """It counts as one that still needs what is dropped."""
+    client.xadd(FACTS_KEY, {"i": "old", "t": "fact", "p": "{}"}, id="1-1")
+    SignalConsumer(bus, "g", lambda _: None).drain()
+    client.set(f"{FACTS_KEY}:group:g:retry", "theirs")
+    assert bus.publish("b", "fact", {}).entry_id
+    assert [signal.id for signal in bus.read(["fact"])] == ["b"]
+
+
+def test_what_another_program_put_among_the_retries_is_passed_over(bus, client):
+    seen: list[str] = []
+    bus.publish("a", "fact", {})
+    client.zadd(f"{FACTS_KEY}:group:g:retry", {"theirs": 0})
+    SignalConsumer(bus, "g", lambda signal: seen.append(signal.id)).drain()
+    assert seen == ["a"]
+    assert not client.exists(f"{FACTS_KEY}:group:g:retry")

@@ -5,8 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from bus.redis import bus, channel
 from console.health.servers import NEEDS
-from persistence.redis import CONNECTION_RIGHTS, STORE_RIGHTS
+from mesh.heartbeats import redis as heartbeats
+from mesh.knowledge import redis as knowledge
+from persistence.redis import CONNECTION_RIGHTS, STORE_RIGHTS, store
+from workers import composition
+from workers.limits import redis as limits
+from workers.waking import redis as waking
 
 ROOT = Path(__file__).parents[3]
 LINES = re.findall(r"^ACL SETUSER .*", (ROOT / "docs" / "reference" / "redis.md").read_text(), re.MULTILINE)
@@ -35,3 +41,22 @@ def test_the_page_has_a_user_of_the_store_and_one_of_the_mesh():
 )
 def test_every_command_of_the_scripts_is_granted(line, rooms):
     assert called(*rooms) - granted(line) == set()
+
+
+FAMILIES = {
+    *(store.DEFAULT_PREFIX, composition.ALERT_PREFIX, composition.HISTORY_PREFIX),
+    *(f"{{{bus.DEFAULT_STREAM}}}:", f"{{{channel.DEFAULT_NAME}:", limits.DEFAULT_PREFIX),
+    *(heartbeats.DEFAULT_PREFIX, knowledge.DEFAULT_PREFIX, waking.DEFAULT_KEY),
+}
+"""What the keys of a mesh begin with."""
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_the_page_opens_every_family_of_keys_and_the_doctor_asks_for_it(family):
+    patterns = [word[1:].removesuffix("*") for word in LINES[1].split() if word.startswith("~")]
+    assert any(family.startswith(pattern) for pattern in patterns)
+    assert sum(key.startswith(family) for key in NEEDS) == 1
+
+
+def test_the_doctor_asks_for_no_other_family_of_keys():
+    assert all(any(key.startswith(family) for family in FAMILIES) for key in NEEDS)

@@ -14,7 +14,16 @@ class TestRedisPersistenceOnFakeredis(PersistenceContract):
         return RedisPersistence(fakeredis.FakeRedis(server=fakeredis.FakeServer()))
 
 
-DAMAGED = [b"", b"no json", b"[]", b"7", b'"text"', b"{}", b'{"n": "name", "s": null}', b'{"n": "\\ud800", "s": "s", "t": null}']
+DAMAGED = [
+    b"",
+    b"no json",
+    b"[]",
+    b"7",
+    b'"text"',
+    b"{}",
+    b'{"n": "name", "s": null}',
+    b'{"n": "\\ud800", "s": "s", "t": null}',
+]
 """What may stand where the JSON of an entry should; the last one was left by a release that did not refuse such text."""
 
 

@@ -1,5 +1,6 @@
 """The SQL store keeps the contract on SQLite, which needs no server; its limits (C241), schema and versions."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from persistence import IndexEntry, Persistence, PersistenceError, SqlPersistence, open_persistence
+from persistence import IndexEntry, Persistence, PersistenceError, SqlPersistence, UnreachableError, open_persistence
 from persistence.sql import Tables, ddl
 from persistence.testing import PersistenceTroubleContract, SharedPersistenceContract
 
@@ -202,6 +203,20 @@ def test_a_file_that_another_process_keeps_locked_is_an_error_in_bounded_time(st
             other.exec_driver_sql("ROLLBACK")
         assert [delay / 2 <= pause <= delay for pause, delay in zip(slept, (0.5, 1.0), strict=True)] == [True, True]
         assert waiting.write_if_unchanged("p", "f", b"1", {"f": b"2"})
+
+
+def test_a_disk_that_fails_at_the_commit_leaves_the_outcome_unknown(store):
+    store.initialize_if_absent("p", "f", b"1")
+
+    def fail(cursor, statement, *rest):
+        if statement == "COMMIT":
+            failed = sqlite3.OperationalError("disk I/O error")
+            failed.sqlite_errorname = "SQLITE_IOERR_FSYNC"
+            raise failed
+
+    sa.event.listen(store._owned, "do_execute", fail)
+    with pytest.raises(UnreachableError, match=r"the disk failed .*; whether the write took effect is unknown$"):
+        store.write_if_unchanged("p", "f", b"1", {"f": b"2"})
 
 
 def test_what_is_no_engine_is_refused(url):

@@ -52,6 +52,6 @@ def test_a_store_lends_its_next_database_whatever_its_kind() -> None:
 
 @pytest.mark.parametrize("url", ["redis+cluster://one:6379", "redis+sentinel://one:26379", "radish://one:6379", "//one"])
 def test_a_broker_that_celery_cannot_use_is_refused_without_its_password(url: str) -> None:
-    with pytest.raises(SettingsError, match="JARVIS_BROKER_URL: ") as refused:
+    with pytest.raises(SettingsError, match="JARVIS_BROKER_URL") as refused:
         broker_settings(url.replace("//", "//:hunter2@"))
     assert "hunter2" not in str(refused.value)

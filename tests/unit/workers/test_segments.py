@@ -1,5 +1,6 @@
 """A hint is followed once there is a slot; one that comes twice takes no slot from anybody."""
 
+import time
 from functools import cached_property
 
 import pytest
@@ -10,7 +11,8 @@ from workers import MeshClient, Settings, register
 from workers.composition import Runtime
 from workers.limits import Gate, InMemorySlots
 from workers.segments import run_segment
-from workflow import Event, Node, StopEvent, Workflow, WorkflowResources, WorkflowState, WorkflowStatus
+from workflow import Event, Node, RetryPolicy, StopEvent, Workflow, WorkflowResources, WorkflowState, WorkflowStatus
+from workflow.index import postpone
 
 
 class Go(Event):
@@ -50,6 +52,7 @@ class Crew:
         self.client = MeshClient(runtime=self.runtime)
         self.begun: list[str] = []
         self.meanwhile = {}
+        self.retry: RetryPolicy | None = None
         register("limited", self.definition)
 
     def definition(self, workflow_id: str) -> Workflow:
@@ -61,7 +64,8 @@ class Crew:
                 crew.meanwhile.get(workflow_id, lambda: None)()
                 return StopEvent()
 
-        return Workflow(workflow_id, nodes=[Work()], start_event=Go(), resources=WorkflowResources(), retain_completion=True)
+        made = Workflow(workflow_id, nodes=[Work()], start_event=Go(), resources=WorkflowResources(), retain_completion=True)
+        return made.reconfigure(retry=self.retry)
 
     def work(self, run) -> None:
         """Follow the hint of a run."""
@@ -96,3 +100,39 @@ def test_a_hint_that_comes_twice_takes_no_slot_from_the_segment_that_runs(crew) 
     crew.work(first)
     assert crew.begun == ["one"]
     assert first.snapshot().status is WorkflowStatus.COMPLETED
+
+
+def test_a_hint_that_comes_twice_does_not_try_again_what_has_failed_for_good(crew) -> None:
+    crew.meanwhile["one"] = fail
+    run = crew.client.start("limited", "one")
+    crew.work(run)
+    crew.work(run)
+    assert crew.begun == ["one"]
+    assert run.snapshot().execution_attempt == 1
+
+
+def test_a_failed_run_is_tried_again_when_somebody_asks_for_it(crew) -> None:
+    crew.meanwhile["one"] = fail
+    run = crew.client.start("limited", "one")
+    crew.work(run)
+    assert crew.client.retry("one")
+    crew.work(run)
+    assert crew.begun == ["one"] * 2
+
+
+def test_a_hint_that_comes_twice_does_not_shorten_what_a_policy_waits(crew) -> None:
+    crew.meanwhile["one"] = fail
+    crew.retry = RetryPolicy(first_delay=60)
+    run = crew.client.start("limited", "one")
+    crew.work(run)
+    crew.work(run)
+    assert crew.begun == ["one"]
+
+    postpone(crew.runtime.store, "one", time.time() + 60)  # the sweeper, a minute later
+    crew.work(run)
+
+    assert crew.begun == ["one"] * 2
+
+
+def fail() -> None:
+    raise ValueError("ill")

@@ -28,10 +28,11 @@ class Work(Node):
 class NotedHints:
     def __init__(self) -> None:
         self.sent: list[str] = []
+        self.is_heard = True
 
     def send(self, name: str, workflow_id: str, run_id: str) -> bool:
         self.sent.append(workflow_id)
-        return True
+        return self.is_heard
 
 
 class Yard:
@@ -96,6 +97,24 @@ def test_a_run_that_was_asked_for_anew_is_hinted_as_soon_as_a_new_one(yard: Yard
     yard.clock.advance(HINT_DELAY)
 
     assert yard.sweeper.sweep() == 1
+
+
+def test_while_the_broker_takes_no_hint_the_others_are_left_as_they_are(yard: Yard) -> None:
+    """Else each would be put off for longer and longer by hints that nobody heard, and each look would take minutes."""
+    for name in "abc":
+        yard.workflow(name).ignite()
+    yard.clock.advance(HINT_DELAY)
+    yard.hints.is_heard = False
+    for _ in range(3):
+        yard.sweeper.sweep()
+        yard.clock.advance(1)
+    assert len(yard.hints.sent) == 3
+
+    yard.hints.is_heard = True
+    yard.clock.advance(HINT_DELAY)
+    yard.sweeper.sweep()
+
+    assert sorted(yard.hints.sent[3:]) == ["a", "b", "c"]
 
 
 def test_two_sweepers_send_one_hint(yard: Yard) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from persistence import IndexEntry, Persistence, UnreachableError
 from persistence.sql import SqlPersistence
+from persistence.sql.tables import VERSION, Tables
 
 ENTRY = IndexEntry("p", 1.0, "name")
 APPEND = [("log", b"told")]
@@ -91,3 +92,21 @@ def test_what_never_gets_a_reply_is_an_error_and_not_a_conflict(wired, wire):
     wire.lost_requests = len(AT_ONCE) + 1
     with pytest.raises(UnreachableError, match=r"no answer from the database at .*: start it or correct its URL"):
         wired.write_if_unchanged("p", "f", b"1", {"f": b"mine"})
+
+
+def test_what_a_repeated_commit_finds_says_nothing_of_the_first_one(store, wired, wire):
+    """Between both the tables become those of another release."""
+    wire.lost_replies = 1
+    schema = Tables().schema
+
+    def become(version: int) -> None:
+        with store._link.engine.connect() as connection:
+            connection.execute(schema.update().values(version=version))
+
+    wired._link._sleep = lambda _: become(VERSION + 1)
+    try:
+        with pytest.raises(UnreachableError, match=r"are of version .*; whether the write took effect is unknown$"):
+            wired.write_if_unchanged("p", "f", b"1", {"f": b"mine"}, append=APPEND)
+    finally:
+        become(VERSION)
+    assert store.get("p", "f") == b"mine"
