@@ -28,7 +28,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Sweeper:
-    """Looks every ``every`` seconds, and does ``then`` after each look. ``now`` gives Unix seconds.
+    """Looks every ``every`` seconds. ``now`` gives Unix seconds.
 
     ``engine_of`` gives the engine that reads a run's records, by name and workflow id. ``attend`` sees to runs that wait for a
     signal, and returns False for what it leaves to a hint.
@@ -43,7 +43,6 @@ class Sweeper:
         now: Callable[[], float] = time.time,
         engine_of: Callable[[str, str], WorkflowEngine] | None = None,
         attend: Callable[[IndexEntry, float], bool] | None = None,
-        then: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
         self._hints = hints
@@ -52,7 +51,6 @@ class Sweeper:
         self._engine_of = engine_of
         self._engine = WorkflowEngine(store)
         self._attend = attend
-        self._then = then
         self._stopping = threading.Event()
         self._troubled = False
         self._unheard = False
@@ -62,7 +60,6 @@ class Sweeper:
         """Sweep until `stop`. Trouble with the store is said once and waited out."""
         while not self._stopping.is_set():
             self._sweep_patiently()
-            self._then()
             self._stopping.wait(self._every)
 
     def stop(self) -> None:

@@ -170,23 +170,6 @@ def test_a_store_that_does_not_answer_is_said_once(yard: Yard, monkeypatch: pyte
     assert len(logs) == 1
 
 
-def test_what_comes_after_a_look_is_done_after_each_also_in_trouble(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[int] = []
-
-    def then() -> None:
-        done.append(len(done))
-        if len(done) == 3:
-            sweeper.stop()
-
-    def due(before: float, limit: int) -> list[object]:
-        raise UnreachableError("no answer")
-
-    sweeper = Sweeper(yard.store, yard.hints, every=0, then=then)
-    monkeypatch.setattr(yard.store, "due", due)
-    sweeper.run()
-    assert done == [0, 1, 2]
-
-
 def test_a_crowd_of_damaged_runs_does_not_stand_before_the_others(yard: Yard) -> None:
     for number in range(BATCH):
         yard.workflow(f"damaged-{number:03}").ignite()
