@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any, cast
 
 import redis
-from redis.exceptions import ResponseError
 
 from bus.contract import BEGINNING, EVERY_TOPIC, READ_LIMIT, DeadLetter, GroupInfo, Page, Signal
 from bus.errors import BusError, BusUnreachableError
@@ -37,6 +36,7 @@ _PAGE = 200
 
 _PUBLISH = load_script("bus.redis", "rights", "publish")
 _REPLAY = load_script("bus.redis", "rights", "replay")
+_SNAPSHOT = load_script("bus.redis", "snapshot")
 
 
 class RedisSignalBus:
@@ -102,12 +102,11 @@ class RedisSignalBus:
         """See `bus.contract.SignalBus.groups`."""
         found: dict[str, GroupInfo] = {}
         for keys in self._keys.values():
-            for info in self._group_infos(keys):
-                name = cast(bytes, info["name"]).decode()
-                details = self._details(keys, name)
-                if details is not None:
+            for name in self._group_names(keys):
+                snapshot = self._snapshot(keys, name)
+                if snapshot is not None:
                     sum_so_far = found.get(name) or GroupInfo(name, 0, 0, 0, 0)
-                    found[name] = self._with_stream(sum_so_far, keys, info, details)
+                    found[name] = self._with_stream(sum_so_far, keys, snapshot)
         return [found[name] for name in sorted(found)]
 
     def dead_letters(self, group: str) -> list[DeadLetter]:
@@ -153,47 +152,35 @@ class RedisSignalBus:
 
         return entries_between(fetch, after, _PAGE)
 
-    def _group_infos(self, keys: StreamKeys) -> list[dict[str, Any]]:
+    def _group_names(self, keys: StreamKeys) -> list[str]:
         def infos(client: redis.Redis) -> Any:
             # Asking about a stream that does not exist is an error to the server, and nothing to us.
             return client.xinfo_groups(keys.stream) if client.exists(keys.stream) else []
 
-        return self._link.repeat(infos)[0]
+        return [cast(bytes, info["name"]).decode() for info in self._link.repeat(infos)[0]]
 
-    def _details(self, keys: StreamKeys, group: str) -> list[Any] | None:
-        """What is retrying, dead and pending, and the consumers; None when the group is gone meanwhile."""
+    def _snapshot(self, keys: StreamKeys, group: str) -> list[Any] | None:
+        """How far a group is on one stream (`lua/snapshot.lua`); None when the group is gone meanwhile."""
+        names = [keys.stream, keys.retry(group), keys.dead(group)]
+        return self._link.repeat(self._link.call(_SNAPSHOT, names, [group]))[0]
 
-        def ask(client: redis.Redis) -> list[Any] | None:
-            with client.pipeline(transaction=False) as pipe:
-                pipe.zcard(keys.retry(group))
-                pipe.xlen(keys.dead(group))
-                pipe.xpending(keys.stream, group)
-                pipe.xinfo_consumers(keys.stream, group)
-                try:
-                    return pipe.execute()
-                except ResponseError as trouble:
-                    if "NOGROUP" in str(trouble):
-                        return None
-                    raise
-
-        return self._link.repeat(ask)[0]
-
-    def _with_stream(self, sum_so_far: GroupInfo, keys: StreamKeys, info: dict[str, Any], details: list[Any]) -> GroupInfo:
-        retrying, dead, held, consumers = details
-        reached, lag = EntryId.parse(info["last-delivered-id"]), info.get("lag")
+    def _with_stream(self, sum_so_far: GroupInfo, keys: StreamKeys, snapshot: list[Any]) -> GroupInfo:
+        info, retrying, dead, (pending, oldest), consumers = snapshot
+        told = _pairs(info)
+        reached, lag = EntryId.parse(told[b"last-delivered-id"]), told.get(b"lag")
         # The server does not know the lag of a group that started in the middle of a stream: then they are counted.
-        unread = sum(1 for _ in self._raw_entries(keys.stream, reached)) if lag is None else lag
+        unread = lag if isinstance(lag, int) else sum(1 for _ in self._raw_entries(keys.stream, reached))
         return GroupInfo(
             sum_so_far.name,
             unread=sum_so_far.unread + unread,
-            pending=sum_so_far.pending + info["pending"],
+            pending=sum_so_far.pending + pending,
             retrying=sum_so_far.retrying + retrying,
             dead=sum_so_far.dead + dead,
             oldest_unread=earliest(sum_so_far.oldest_unread, self._first_after(keys.stream, reached) if unread else None),
-            oldest_pending=earliest(sum_so_far.oldest_pending, EntryId.parse(held["min"]).time if held["pending"] else None),
+            oldest_pending=earliest(sum_so_far.oldest_pending, EntryId.parse(oldest).time if pending else None),
             # A consumer reads all streams of its group under one name.
             consumers=max(sum_so_far.consumers, len(consumers)),
-            idle=earliest(sum_so_far.idle, min((one["idle"] / 1000 for one in consumers), default=None)),
+            idle=earliest(sum_so_far.idle, min((_pairs(one)[b"idle"] / 1000 for one in consumers), default=None)),
         )
 
     def _first_after(self, key: str, entry: EntryId) -> datetime | None:
@@ -230,6 +217,11 @@ class RedisSignalBus:
         """The ids in the dead letter stream, and the entries of the signals, of those that are wanted."""
         places = [(letter, parse_entry(dead.signal.entry_id or "")) for letter, dead in self._letters(stream, group)]
         return [(letter, place[1]) for letter, place in places if place in wanted]
+
+
+def _pairs(flat: list[Any]) -> dict[bytes, Any]:
+    """Names and values that a script gives one after the other."""
+    return dict(zip(flat[::2], flat[1::2], strict=False))
 
 
 def _written(reply: list[bytes]) -> Written:

@@ -169,14 +169,14 @@ def test_a_group_that_goes_while_it_is_looked_at_is_left_out(bus, client, monkey
     bus.publish("a", "fact", {})
     for group in ("goes", "stays"):
         bus.join(group, "c", topics=("fact",), takeover_after=60).take(1)
-    asked = bus._group_infos
+    asked = bus._group_names
 
     def asked_just_before(keys):
         infos = asked(keys)
         client.xgroup_destroy(FACTS_KEY, "goes")
         return infos
 
-    monkeypatch.setattr(bus, "_group_infos", asked_just_before)
+    monkeypatch.setattr(bus, "_group_names", asked_just_before)
     assert [group.name for group in bus.groups()] == ["stays"]
 
 

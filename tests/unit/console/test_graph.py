@@ -117,7 +117,9 @@ register("letters", lambda workflow_id: workflow.Workflow(workflow_id, nodes=[wr
 """
 
 
-def test_an_unknown_name_is_misuse_and_the_known_ones_are_named(jarvis):
+def test_an_unknown_name_is_misuse_and_the_known_ones_are_named(jarvis, monkeypatch):
+    of_the_mesh = {name: registry._FACTORIES[name] for name in ("daily-briefing", "watchdog")}
+    monkeypatch.setattr(registry, "_FACTORIES", of_the_mesh)
     code, data, said = jarvis("graph", "breifing")
     assert (code, data, said.count("\n")) == (2, "", 1)
     assert said.startswith("jarvis: there is no workflow 'breifing': known are daily-briefing, ")
