@@ -15,7 +15,6 @@ import pytest
 import redis
 import structlog
 
-from workers import registry
 from workers.embedded import ServerBinary, installed_binaries, start_server
 from workers.processes import Supervisor
 
@@ -43,16 +42,6 @@ def logging_as_it_was() -> Iterator[None]:
     yield
     root.handlers, root.level = handlers, level
     structlog.configure(**of_structlog)
-
-
-@pytest.fixture(autouse=True)
-def workflows_as_they_were() -> Iterator[None]:
-    """Forget after a test the workflows that it registered."""
-    factories, roles = dict(registry._FACTORIES), dict(registry._ROLES)
-    yield
-    for held, before in ((registry._FACTORIES, factories), (registry._ROLES, roles)):
-        held.clear()
-        held.update(before)
 
 
 @pytest.fixture(scope="session")
