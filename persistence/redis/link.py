@@ -23,7 +23,7 @@ from persistence.redis.trouble import TROUBLE, Effect, effect_of, root_of
 
 __all__ = ["RETRY_DELAYS", "RedisLink", "Script", "load_script", "missing_rights"]
 
-RETRY_DELAYS = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 4.0)
+RETRY_DELAYS = (0.05, 0.2, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
 """Seconds between tries of a safe call while the server does not answer (6 to 12 s in all): long enough for a failover."""
 LONGEST = 15.0
 """Seconds after which no further try begins, however few there were: those of a server that is silent take long."""
@@ -126,7 +126,7 @@ class RedisLink:
                 if delay is None or effect is Effect.REFUSED or time.monotonic() > deadline:
                     raise self._explained(trouble, uncertain=uncertain) from trouble
                 uncertain = uncertain or effect is Effect.UNKNOWN
-                self._sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
+                self._sleep(delay * random.uniform(0.7, 1.0))  # noqa: S311 - jitter, not a secret
         raise AssertionError("the last try returns or raises")
 
     def call(

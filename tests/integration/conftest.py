@@ -149,7 +149,7 @@ class Fleet:
             "dir": node.folder,
             f"sentinel monitor {SERVICE}": f"127.0.0.1 {primary.port} {quorum}",
             f"sentinel down-after-milliseconds {SERVICE}": down,
-            f"sentinel failover-timeout {SERVICE}": "5000",
+            f"sentinel failover-timeout {SERVICE}": "1000",  # an election that nobody wins is held again after twice that
         }
         file = node.folder / "sentinel.conf"
         file.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
