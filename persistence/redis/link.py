@@ -24,7 +24,7 @@ from persistence.redis.trouble import TROUBLE, Effect, effect_of, root_of
 __all__ = ["RETRY_DELAYS", "RedisLink", "Script", "load_script", "missing_rights"]
 
 RETRY_DELAYS = (0.05, 0.2, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
-"""Seconds between tries of a safe call while the server does not answer (6 to 12 s in all): long enough for a failover."""
+"""Seconds between tries of a safe call while the server does not answer (10 to 14 s in all): long enough for a failover."""
 LONGEST = 15.0
 """Seconds after which no further try begins, however few there were: those of a server that is silent take long."""
 
