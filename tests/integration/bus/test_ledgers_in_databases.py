@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from bus import SqlLedger
-from bus.testing import LedgerContract
+from bus.ledgers.testing import LedgerContract
 
 pytestmark = pytest.mark.server
 

@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from bus import RedisLedger
-from bus.testing import LedgerContract
+from bus.ledgers.testing import LedgerContract
 from persistence.redis import connect
 
 PREFIX = "{shop}:handled:"

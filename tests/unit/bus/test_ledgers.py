@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from redis.exceptions import WatchError
 
 from bus import BusError, BusUnreachableError, InMemoryLedger, RedisLedger, RedisSignalBus, SignalConsumer, SqlLedger
-from bus.testing import LedgerContract
+from bus.ledgers.testing import LedgerContract
 
 
 class TestInMemoryLedger(LedgerContract):
