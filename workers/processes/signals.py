@@ -22,14 +22,16 @@ class StopSignals:
     """Handles the stop signals of this process from `install` to `restore`.
 
     The first one raises `StopRequested` in the main thread, wherever that is; within `held()` it waits for the end of the
-    block. Nothing is raised a second time, nor after `settle()`, so that cleaning up is never torn. `hurry()` tells whether
-    one came after that. A signal that was ignored before (as by `nohup`) stays so.
+    block. Python drops what is raised within a finalizer: `repeat_lost()` raises it again. Otherwise nothing is raised a
+    second time, nor after `settle()`, so that cleaning up is never torn. `hurry()` tells whether one came after that. A
+    signal that was ignored before (as by `nohup`) stays so.
     """
 
     def __init__(self) -> None:
         self._before: dict[signal.Signals, Any] = {}
         self._held = False
         self._settled = False
+        self._raised: int | None = None
         self._waiting: int | None = None
         self._hurry = False
 
@@ -50,6 +52,11 @@ class StopSignals:
         """Raise nothing from here on."""
         self._settled = True
 
+    def repeat_lost(self) -> None:
+        """Raise the request again that nobody has heard: whoever gets here is not unwinding."""
+        if self._raised is not None and not self._settled:
+            self._raise(self._raised)
+
     def hurry(self) -> bool:
         """Tell whether a signal came after the one that was raised, or after `settle`."""
         return self._hurry
@@ -66,7 +73,7 @@ class StopSignals:
                 self._raise(self._waiting)
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
-        if self._settled:
+        if self._settled or self._raised is not None:
             self._hurry = True
         elif self._held:
             self._waiting = number
@@ -74,5 +81,5 @@ class StopSignals:
             self._raise(number)
 
     def _raise(self, number: int) -> None:
-        self._settled = True
+        self._raised = number
         raise StopRequested(number)

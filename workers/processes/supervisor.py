@@ -110,6 +110,7 @@ class Supervisor:
 
         Raise `ProcessKeepsEndingError` for one that ended too often in a row.
         """
+        self._signals.repeat_lost()
         if self._claim and self._guardian and self._guardian.poll() is not None:
             self._start_guardian(self._claim)
         for child in list(self._children.values()):
@@ -125,6 +126,7 @@ class Supervisor:
             self._sleep(LOOK_SECONDS)
 
     def _spawn(self, spec: ProcessSpec, failures: int) -> int:
+        self._signals.repeat_lost()
         mark = self._new_mark()
         with self._signals.held():  # a child that was started is always known
             process = spawn(spec, mark, self._ledger)

@@ -127,8 +127,11 @@ def test_a_server_that_has_evicted_is_wrong_whatever_its_policy_is_now():
 
 def test_a_worker_that_lives_and_does_not_beat_is_told_from_one_that_has_ended():
     here = f"worker:{socket.gethostname()}"
-    celery = subprocess.Popen([sys.executable, "-c", "input()", "celery"], stdin=subprocess.PIPE)
+    program = [sys.executable, "-c", "print(flush=True); input()", "celery"]
+    celery = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
+        assert celery.stdout is not None
+        celery.stdout.readline()  # for a moment after its start a process has no command line yet
         seen = {
             f"{here}:{celery.pid}": ago(100),
             f"{here}:{os.getppid()}": ago(30),

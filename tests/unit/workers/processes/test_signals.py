@@ -33,6 +33,27 @@ def test_the_second_signal_only_says_that_there_is_a_hurry(signals):
     assert signals.hurry()
 
 
+class Finalized:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_that_came_within_a_finalizer_is_raised_again_once_somebody_looks(signals):
+    Finalized()  # goes at once, and what its finalizer raises is dropped
+    with pytest.raises(StopRequested) as raised:
+        signals.repeat_lost()
+    assert raised.value.number is signal.SIGTERM
+    signals.settle()
+    signals.repeat_lost()
+    assert not signals.hurry()
+
+
+def test_nothing_is_raised_again_where_no_signal_came(signals):
+    signals.repeat_lost()
+    assert not signals.hurry()
+
+
 def test_nothing_is_raised_once_the_end_has_begun(signals):
     signals.settle()
     signal.raise_signal(signal.SIGTERM)
