@@ -23,7 +23,7 @@ from workers.schedules.schedule import schedule_of
 from workers.settings import Settings
 from workers.signals.positions import BusPosition
 from workers.waking import InMemoryWakeUps, RedisWakeUps, WakeUps
-from workflow import Workflow, WorkflowEngine
+from workflow import Clock, SystemClock, Workflow, WorkflowEngine
 from workflow.observing import Listener
 
 if TYPE_CHECKING:
@@ -44,15 +44,19 @@ OCCURRENCE_RETAIN_FOR = 7 * 24 * 3600
 """Seconds for which a run of a user's schedule is kept at least: while it is there its slot cannot run again."""
 
 
-_OUTLIVING_A_FORK = frozenset({"settings", "_agents", "celery", "hints", "listeners"})
+_OUTLIVING_A_FORK = frozenset({"settings", "clock", "_agents", "celery", "hints", "listeners"})
 """What of a runtime holds no connection of ours; Celery sees to its own."""
 
 
 class Runtime:
-    """Everything that a process of this mesh uses, made when first asked for. ``agents`` replaces the agent factory."""
+    """Everything that a process of this mesh uses, made when first asked for.
 
-    def __init__(self, settings: Settings, *, agents: JarvisAgentFactory | None = None) -> None:
+    ``agents`` replaces the agent factory, ``clock`` says when a run is due.
+    """
+
+    def __init__(self, settings: Settings, *, agents: JarvisAgentFactory | None = None, clock: Clock | None = None) -> None:
         self.settings = settings
+        self.clock = clock or SystemClock()
         self._agents = agents
         registry.load_modules(settings.modules)
 
@@ -113,7 +117,7 @@ class Runtime:
     @cached_property
     def engine(self) -> WorkflowEngine:
         """Runs by their workflow id alone."""
-        return WorkflowEngine(self.store)
+        return WorkflowEngine(self.store, clock=self.clock)
 
     def engine_of(self, name: str, workflow_id: str) -> WorkflowEngine:
         """The engine for a run of this definition, which may have a codec of its own."""
@@ -177,6 +181,10 @@ class Runtime:
         from workers.telemetry.listeners import process_listeners
 
         return process_listeners()
+
+    def now(self) -> float:
+        """The present moment in Unix seconds."""
+        return self.clock.now().timestamp()
 
     def definition(self, name: str, workflow_id: str) -> Workflow[Any]:
         """A registered workflow, ready to run: on store and bus, listened to, with lease, history and resources of the mesh.

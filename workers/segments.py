@@ -2,7 +2,6 @@
 
 import random
 import secrets
-import time
 
 import structlog
 
@@ -28,7 +27,7 @@ def run_segment(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> N
     with structlog.contextvars.bound_contextvars(workflow_id=workflow_id, run_id=run_id):
         try:
             entry = runtime.store.entry(workflow_id)
-            if not _is_wanted(entry, time.time()):
+            if not _is_wanted(entry, runtime.now()):
                 _log.debug("hint refused", reason="the run has failed, and is not due")
                 return
             with runtime.gate.slot(name, f"{workflow_id}/{run_id}/{secrets.token_hex(4)}") as wait:
@@ -76,5 +75,5 @@ def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str, entry: 
 def _ask_again(runtime: Runtime, workflow_id: str, run_id: str, wait: float) -> None:
     """Leave a run without a slot to the sweeper, a moment later: messages that go round in circles would crowd the queue."""
     moment = min(wait, LONGEST_WAIT) * random.uniform(0.5, 1.0)  # noqa: S311 - not a secret
-    make_due(runtime.store, workflow_id, run_id, time.time() + moment)
+    make_due(runtime.store, workflow_id, run_id, runtime.now() + moment)
     _log.debug("no slot is free", again_in=round(moment, 3))

@@ -17,6 +17,10 @@ def blocks(page: str) -> list[str]:
     return BLOCK.findall((ROOT / page).read_text())
 
 
+def without_log(output: str) -> list[str]:
+    return [line for line in output.splitlines() if not re.match(r"\S+ \S+ \[", line)]
+
+
 def test_the_readme_opens_with_a_program_that_prints_what_it_says() -> None:
     program = blocks("README.md")[0]
     ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -71,6 +75,13 @@ def test_the_wait_of_the_how_to_ends_with_its_signal(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("False True\n340\n", "")
 
 
+def test_the_workflow_of_the_how_to_is_tested_in_memory() -> None:
+    page = "docs/how-to/test-a-workflow.md"
+    printed = re.findall(r"```text\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)[0]
+    ran = subprocess.run([sys.executable, "-c", blocks(page)[0]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (without_log(ran.stdout), ran.stderr) == (printed.splitlines(), "")
+
+
 def test_every_page_is_linked_and_every_link_leads_somewhere() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     linked = {ROOT / "README.md"}
@@ -85,8 +96,7 @@ def test_every_page_is_linked_and_every_link_leads_somewhere() -> None:
 def test_the_signals_of_the_how_to_are_published_once_and_consumed_once() -> None:
     program = blocks("docs/how-to/signals.md")[0]
     ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-    said = [line for line in ran.stdout.splitlines() if not re.match(r"\S+ \S+ \[", line)]
-    assert said == ["True 340", "1 9", "order/18/paid 2 ValueError: out of boxes", "1"]
+    assert without_log(ran.stdout) == ["True 340", "1 9", "order/18/paid 2 ValueError: out of boxes", "1"]
     assert ran.stderr == ""
 
 

@@ -2,13 +2,16 @@
 
 import asyncio
 import datetime as dt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from persistence import IndexEntry
 from workers.client import MeshClient, RunHandle, RunResult
 from workers.history import PastPage
 from workflow import Event, WorkflowStatus
 from workflow.history import HistoryLine
+
+if TYPE_CHECKING:
+    from workers.schedules.overview import ScheduleView
 
 __all__ = ["AsyncMeshClient"]
 
@@ -62,10 +65,20 @@ class AsyncMeshClient:
         return await asyncio.to_thread(self._client.retry, workflow_id, run_id=run_id)
 
     async def runs(
-        self, *, status: WorkflowStatus | None = None, name: str | None = None, limit: int = 100
+        self,
+        *,
+        status: WorkflowStatus | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        limit: int = 100,
+        after: IndexEntry | None = None,
     ) -> list[IndexEntry]:
         """See `MeshClient.runs`."""
-        return await asyncio.to_thread(self._client.runs, status=status, name=name, limit=limit)
+        return await asyncio.to_thread(self._client.runs, status=status, name=name, tag=tag, limit=limit, after=after)
+
+    async def schedules(self) -> "list[ScheduleView]":
+        """See `MeshClient.schedules`."""
+        return await asyncio.to_thread(self._client.schedules)
 
     async def past_runs(self, **query: Any) -> PastPage:
         """See `MeshClient.past_runs`."""

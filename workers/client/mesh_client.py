@@ -1,7 +1,6 @@
 """`MeshClient`: start runs, look at them, answer them and steer them, from any process. It never executes one."""
 
 import datetime as dt
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -83,7 +82,7 @@ class MeshClient:
 
     def today(self) -> dt.date:
         """The operator's date."""
-        return dt.datetime.now(self.runtime.settings.mesh.operator.tzinfo).date()
+        return self.runtime.clock.now().astimezone(self.runtime.settings.mesh.operator.tzinfo).date()
 
     # --- steering -----------------------------------------------------------------------------------------------------------
 
@@ -124,7 +123,7 @@ class MeshClient:
     def retry(self, workflow_id: str, *, run_id: str | None = None) -> bool:
         """Have a failed or parked run taken up again where it failed, now. False when there is no such run, or it has ended."""
         named = run_id or self._current(workflow_id)
-        due = None if named is None else make_due(self.runtime.store, workflow_id, named, time.time())
+        due = None if named is None else make_due(self.runtime.store, workflow_id, named, self.runtime.now())
         if named is None or due is None:
             return False
         self.runtime.hints.send(due.name, workflow_id, named)
@@ -216,15 +215,24 @@ class MeshClient:
         """A member of a group of the bus, for an application: ``run()`` it until ``stop()``. Options as of `SignalConsumer`."""
         return SignalConsumer(self.runtime.signals, group, handler, topics=topics, **options)
 
-    def runs(self, *, status: WorkflowStatus | None = None, name: str | None = None, limit: int = 100) -> list[IndexEntry]:
-        """The runs that the store holds, in the order of their workflow ids."""
-        return self.runtime.store.find(name=name, status=status.value if status else None, limit=limit)
+    def runs(
+        self,
+        *,
+        status: WorkflowStatus | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        limit: int = 100,
+        after: IndexEntry | None = None,
+    ) -> list[IndexEntry]:
+        """The runs that the store holds, in the order of their workflow ids. ``after`` is the last one of the page before."""
+        wanted = status.value if status else None
+        return self.runtime.store.find(name=name, status=wanted, tag=tag, limit=limit, after=after)
 
     def schedules(self) -> "list[ScheduleView]":
         """Each schedule of the settings: its rule, how its last slot went, and when the next one is."""
         from workers.schedules.overview import overview
 
-        return overview(self.runtime, dt.datetime.now(dt.UTC))
+        return overview(self.runtime, self.runtime.clock.now())
 
     @property
     def aio(self) -> "AsyncMeshClient":

@@ -1,18 +1,15 @@
 """What a person who waits for a briefing is told when an agent fails for a moment."""
 
 import threading
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bus import InMemorySignalBus, SignalBus
 from console.asking import follow
 from console.joining import Joined
-from persistence import InMemoryPersistence, Persistence
 from workers import MeshClient, Settings, register
-from workers.composition import Runtime
+from workers.testing import InMemoryRuntime
 from workflow import (
     Event,
     ExecutionRequest,
@@ -27,25 +24,6 @@ from workflow import (
 
 class Go(Event):
     pass
-
-
-class Unheard:
-    def send(self, name: str, workflow_id: str, run_id: str) -> bool:
-        return True
-
-
-class MemoryRuntime(Runtime):
-    @cached_property
-    def store(self) -> Persistence:
-        return InMemoryPersistence()
-
-    @cached_property
-    def signals(self) -> SignalBus:
-        return InMemorySignalBus()
-
-    @cached_property
-    def hints(self) -> Unheard:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Unheard()
 
 
 class Shown:
@@ -70,7 +48,7 @@ def test_a_failure_that_is_tried_again_is_said_once_and_waited_out(tmp_path: Pat
 
     register("waited-briefing", define)
     settings = Settings.load()
-    client = MeshClient(runtime=MemoryRuntime(settings))
+    client = MeshClient(runtime=InMemoryRuntime(settings))
     mesh = Joined(settings, tmp_path)
     mesh.__dict__["client"] = client
     handle = client.start("waited-briefing", "b:1")

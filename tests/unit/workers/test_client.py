@@ -1,16 +1,12 @@
 """`MeshClient` on stores in memory: what a start finds, and what waiting says."""
 
 import datetime as dt
-from functools import cached_property
 
 import pytest
 
-from bus import InMemorySignalBus, SignalBus
-from persistence import InMemoryPersistence, Persistence
-from workers import MeshClient, RunResult, Settings, register
+from workers import MeshClient, RunResult, register
 from workers.client.editions import latest_edition, reserved_run_id
-from workers.composition import Runtime
-from workers.history import RunArchive
+from workers.testing import InMemoryRuntime
 from workflow import (
     Event,
     ExecutionRequest,
@@ -50,40 +46,11 @@ class Orders(Workflow):
         return [Ship()]
 
 
-class Noted:
-    """Hints that are noted, and nobody follows."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, str, str]] = []
-
-    def send(self, name: str, workflow_id: str, run_id: str) -> bool:
-        self.sent.append((name, workflow_id, run_id))
-        return True
-
-
-class MemoryRuntime(Runtime):
-    @cached_property
-    def store(self) -> Persistence:
-        return InMemoryPersistence()
-
-    @cached_property
-    def archive(self) -> RunArchive:
-        return RunArchive(InMemoryPersistence())
-
-    @cached_property
-    def signals(self) -> SignalBus:
-        return InMemorySignalBus()
-
-    @cached_property
-    def hints(self) -> Noted:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Noted()
-
-
 @pytest.fixture
 def client() -> MeshClient:
     register("orders", Orders)
     register("kept-orders", lambda workflow_id: Orders(workflow_id, retain_completion=True))
-    return MeshClient(runtime=MemoryRuntime(Settings.load()))
+    return MeshClient(runtime=InMemoryRuntime())
 
 
 def execute(client: MeshClient, name: str, workflow_id: str) -> None:

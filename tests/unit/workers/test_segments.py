@@ -1,16 +1,12 @@
 """A hint is followed once there is a slot; one that comes twice takes no slot from anybody."""
 
 import time
-from functools import cached_property
 
 import pytest
 
-from bus import InMemorySignalBus, SignalBus
-from persistence import InMemoryPersistence, Persistence
 from workers import MeshClient, Settings, register
-from workers.composition import Runtime
-from workers.limits import Gate, InMemorySlots
 from workers.segments import run_segment
+from workers.testing import InMemoryRuntime
 from workflow import Event, Node, RetryPolicy, StopEvent, Workflow, WorkflowResources, WorkflowState, WorkflowStatus
 from workflow.index import postpone
 
@@ -19,36 +15,11 @@ class Go(Event):
     pass
 
 
-class Unheard:
-    def send(self, name: str, workflow_id: str, run_id: str) -> bool:
-        return True
-
-
-class LimitedRuntime(Runtime):
-    """One segment of `limited` at once."""
-
-    @cached_property
-    def store(self) -> Persistence:
-        return InMemoryPersistence()
-
-    @cached_property
-    def signals(self) -> SignalBus:
-        return InMemorySignalBus()
-
-    @cached_property
-    def hints(self) -> Unheard:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Unheard()
-
-    @cached_property
-    def gate(self) -> Gate:
-        return Gate(InMemorySlots(), {"limited": 1}, {}, lambda name: ())
-
-
 class Crew:
     """Workers in one process, and what their nodes do in the middle."""
 
     def __init__(self) -> None:
-        self.runtime = LimitedRuntime(Settings.load())
+        self.runtime = InMemoryRuntime(Settings.load(limits={"workflows": {"limited": 1}}))
         self.client = MeshClient(runtime=self.runtime)
         self.begun: list[str] = []
         self.meanwhile = {}

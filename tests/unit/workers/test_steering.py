@@ -4,16 +4,12 @@ import asyncio
 import datetime as dt
 import threading
 import time
-from functools import cached_property
 from typing import Any
 
 import pytest
 
-from bus import InMemorySignalBus, SignalBus
-from persistence import InMemoryPersistence, Persistence
-from workers import MeshClient, Settings, register
-from workers.composition import Runtime
-from workers.history import RunArchive
+from workers import MeshClient, register
+from workers.testing import InMemoryRuntime
 from workflow import (
     ApprovalRequest,
     Event,
@@ -36,39 +32,12 @@ class Go(Event):
     pass
 
 
-class Noted:
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, str, str]] = []
-
-    def send(self, name: str, workflow_id: str, run_id: str) -> bool:
-        self.sent.append((name, workflow_id, run_id))
-        return True
-
-
-class MemoryRuntime(Runtime):
-    @cached_property
-    def store(self) -> Persistence:
-        return InMemoryPersistence()
-
-    @cached_property
-    def archive(self) -> RunArchive:
-        return RunArchive(InMemoryPersistence())
-
-    @cached_property
-    def signals(self) -> SignalBus:
-        return InMemorySignalBus()
-
-    @cached_property
-    def hints(self) -> Noted:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Noted()
-
-
 class Mesh:
     """A client, and the worker that a test is. ``errors`` are raised one after the other."""
 
     def __init__(self) -> None:
         self.errors: list[BaseException] = []
-        self.client = MeshClient(runtime=MemoryRuntime(Settings.load()))
+        self.client = MeshClient(runtime=InMemoryRuntime())
 
     def workflow(self, workflow_id: str, **options: Any) -> Workflow:
         def ask(event: Go, state: WorkflowState) -> StopEvent:

@@ -2,20 +2,16 @@
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from bus import InMemorySignalBus, SignalBus
-from mesh.heartbeats import InMemoryHeartbeatStore
-from mesh.knowledge import InMemoryKnowledgeStore
 from mesh.testing import ScriptedAgentFactory
 from persistence import InMemoryPersistence
 from workers import MeshClient, Settings, register
-from workers.composition import Runtime
 from workers.schedules.catalogue import scheduled
 from workers.schedules.looking import ScheduleLook
+from workers.testing import InMemoryRuntime
 from workflow import Event, ExecutionRequest, ManualClock, StopEvent, Workflow, WorkflowState
 from workflow.store import IGNITIONS_LOG
 
@@ -66,41 +62,13 @@ class EnteredStore:
         return enter
 
 
-class MemoryRuntime(Runtime):
-    """A runtime without servers, with a clock of the test's, on a store that other ones may share."""
+class TownRuntime(InMemoryRuntime):
+    """A runtime on the town's clock, and on its store, which other processes share."""
 
-    def __init__(self, settings: Settings, store: InMemoryPersistence, clock: ManualClock) -> None:
-        super().__init__(settings, agents=ScriptedAgentFactory({"research": "r", "operations": "o", "briefing": "b"}))
-        self.entered = EnteredStore(store)
-        self._clock = clock
-        self.sent: list[str] = []
-
-    @cached_property
-    def store(self) -> Any:
-        return self.entered
-
-    @cached_property
-    def signals(self) -> SignalBus:
-        return InMemorySignalBus()
-
-    @cached_property
-    def knowledge(self) -> InMemoryKnowledgeStore:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return InMemoryKnowledgeStore()
-
-    @cached_property
-    def heartbeats(self) -> InMemoryHeartbeatStore:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return InMemoryHeartbeatStore(self._clock)
-
-    @cached_property
-    def hints(self) -> Any:
-        return self
-
-    def send(self, name: str, workflow_id: str, run_id: str) -> bool:
-        self.sent.append(workflow_id)
-        return True
-
-    def definition(self, name: str, workflow_id: str) -> Workflow[Any]:
-        return super().definition(name, workflow_id).reconfigure(clock=self._clock)
+    def __init__(self, town: "Town") -> None:
+        agents = ScriptedAgentFactory({"research": "r", "operations": "o", "briefing": "b"})
+        self.entered = EnteredStore(town.kept)
+        super().__init__(town.settings, agents=agents, clock=town.clock, store=cast(Any, self.entered))
 
 
 class Town:
@@ -126,7 +94,7 @@ class LookingProcess:
     """One process of a town."""
 
     def __init__(self, town: Town) -> None:
-        self.runtime = MemoryRuntime(town.settings, town.kept, town.clock)
+        self.runtime = TownRuntime(town)
         self.client = MeshClient(runtime=self.runtime)
         self._look = ScheduleLook(self.client, scheduled(town.settings), now=town.clock.now)
 

@@ -30,7 +30,7 @@ def test_a_new_schedule_counts_from_the_first_look(town: Any) -> None:
     assert process.look() == 2, "the briefing is due as well"
 
     assert town.started() == hourly(30, 6)
-    assert process.runtime.sent == ["jarvis-briefing-2026-11-30", *hourly(30, 6)]
+    assert [workflow_id for _, workflow_id, _ in process.runtime.hints.sent] == ["jarvis-briefing-2026-11-30", *hourly(30, 6)]
 
 
 def test_one_slot_is_one_run_however_often_and_by_whomever_it_is_looked_at(town: Any) -> None:
