@@ -85,11 +85,11 @@ class Call:
     async def _node(self, event: Event) -> Any:
         arguments = self.spec.arguments(event, self.state, self.resources)
         call = partial(self.spec.call, *arguments)
-        if self.spec.is_generator and self.spec.is_async:
+        if self.spec.shape.is_generator and self.spec.shape.is_async:
             return await self.host.asynchronous(lambda: self._drain_async(call()))
-        if self.spec.is_generator:
+        if self.spec.shape.is_generator:
             return await self.host.blocking(lambda: self._drain(call()))
-        if self.spec.is_async:
+        if self.spec.shape.is_async:
             return await self.host.asynchronous(call)
         return await self.host.blocking(call)
 

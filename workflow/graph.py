@@ -38,11 +38,9 @@ class _Need:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSpec:
-    """One node as the engine calls it."""
+class NodeShape:
+    """What the code of a node says, whatever object it belongs to."""
 
-    call: Callable[..., Any]
-    step_name: str
     handles: type[Event]
     returns: tuple[type[Event], ...]
     state: _Need
@@ -50,9 +48,18 @@ class NodeSpec:
     is_async: bool
     is_generator: bool
 
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One node as the engine calls it."""
+
+    call: Callable[..., Any]
+    step_name: str
+    shape: NodeShape
+
     def arguments(self, event: Event, state: WorkflowState, resources: WorkflowResources) -> tuple[Any, ...]:
         """What to call the node with."""
-        return (event, state, resources) if self.resources else (event, state)
+        return (event, state, resources) if self.shape.resources else (event, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +87,15 @@ def read_nodes(nodes: Iterable[Callable[..., Any]]) -> dict[type[Event], NodeSpe
     names: set[str] = set()
     for node in nodes:
         spec = _spec(node)
-        if spec.handles in handlers:
-            other = handlers[spec.handles].step_name
-            raise GraphError(f"a handler for {spec.handles.__qualname__} already exists: {other!r} and {spec.step_name!r}")
+        if spec.shape.handles in handlers:
+            other = handlers[spec.shape.handles].step_name
+            raise GraphError(
+                f"a handler for {spec.shape.handles.__qualname__} already exists: {other!r} and {spec.step_name!r}"
+            )
         if spec.step_name in names:
             raise GraphError(f"two nodes have the step name {spec.step_name!r}: give one of them another `step_name`")
         names.add(spec.step_name)
-        handlers[spec.handles] = spec
+        handlers[spec.shape.handles] = spec
     return handlers
 
 
@@ -100,9 +109,9 @@ def build_graph(
     """The checked graph for a start event and the classes that the workflow provides. Raises `GraphError`."""
     handlers = read_nodes(nodes)
     for spec in handlers.values():
-        spec.state.check(spec.step_name, state, "state")
-        if spec.resources is not None:
-            spec.resources.check(spec.step_name, resources, "resources")
+        spec.shape.state.check(spec.step_name, state, "state")
+        if spec.shape.resources is not None:
+            spec.shape.resources.check(spec.step_name, resources, "resources")
     if start not in handlers:
         raise GraphError(f"no node handles the start event {start.__qualname__}: add one, or start with another event")
     return Graph(handlers, check_middleware(middleware))
@@ -113,17 +122,29 @@ def _spec(node: Callable[..., Any]) -> NodeSpec:
         raise GraphError(f"{node!r} is no node: give a function, or an object (not its class) with `__call__`")
     name = _step_name(node)
     function = node if inspect.isroutine(node) else type(node).__call__
-    is_method = not inspect.isfunction(node)
-    parameters, hints = _signature(function, is_method) if inspect.isfunction(function) else _read_signature(node, function)
+    if inspect.isfunction(function):
+        shape = _known_shape(name, function, not inspect.isfunction(node))
+    else:
+        shape = _shape(name, function, *_read_signature(node, function))
+    return NodeSpec(node, name, shape)
+
+
+@lru_cache(maxsize=1024)
+def _known_shape(name: str, function: Any, is_method: bool) -> NodeShape:
+    """`_shape` of a plain function, remembered: workers rebuild their definitions for each segment."""
+    parameters, hints = _read_signature(function, function)
+    return _shape(name, function, parameters[1:] if is_method else parameters, hints)
+
+
+def _shape(name: str, function: Any, parameters: tuple[str, ...], hints: dict[str, Any] | str) -> NodeShape:
+    """Read off the annotations. Raises `GraphError`."""
     if not 2 <= len(parameters) <= 3:
         wanted = "(event, state) or (event, state, resources)"
         raise GraphError(f"node {name!r} takes {len(parameters)} parameters: it needs {wanted}")
     if isinstance(hints, str):
         raise GraphError(f"node {name!r} {hints}")
     is_generator = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
-    return NodeSpec(
-        call=node,
-        step_name=name,
+    return NodeShape(
         handles=_handled(name, parameters[0], hints),
         returns=_returned(name, hints, is_generator=is_generator),
         state=_need(name, parameters[1], hints, WorkflowState),
@@ -139,13 +160,6 @@ def _step_name(node: Callable[..., Any]) -> str:
     if "::" in name or "/" in name or name.startswith("__"):
         raise GraphError(f"the step name {name!r} must not begin with '__' or hold '::' or '/': give another `step_name`")
     return cast(str, name)
-
-
-@lru_cache(maxsize=1024)
-def _signature(function: Any, is_method: bool) -> tuple[tuple[str, ...], dict[str, Any] | str]:
-    """`_read_signature` of a plain function, remembered: workers rebuild their definitions for each segment."""
-    parameters, hints = _read_signature(function, function)
-    return (parameters[1:] if is_method else parameters), hints
 
 
 def _read_signature(node: Any, function: Any) -> tuple[tuple[str, ...], dict[str, Any] | str]:

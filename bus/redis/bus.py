@@ -34,6 +34,7 @@ LETTER_BATCH = 500
 _PAGE = 200
 """Entries in one page of a scan."""
 
+_ENDS = load_script("bus.redis", "ends")
 _PUBLISH = load_script("bus.redis", "rights", "publish")
 _REPLAY = load_script("bus.redis", "rights", "replay")
 _SNAPSHOT = load_script("bus.redis", "snapshot")
@@ -68,15 +69,9 @@ class RedisSignalBus:
 
     def position(self) -> str:
         """See `bus.contract.SignalBus.position`."""
-
-        def newest(client: redis.Redis) -> list[Any]:
-            with client.pipeline(transaction=False) as pipe:
-                for keys in self._keys.values():
-                    pipe.xrevrange(keys.stream, count=1)
-                return pipe.execute()
-
-        found = self._link.repeat(newest)[0]
-        ends = {name: EntryId.parse(last[0][0]) if last else ZERO for name, last in zip(self._keys, found, strict=True)}
+        streams = [keys.stream for keys in self._keys.values()]
+        found = cast(list[bytes], self._link.repeat(self._link.call(_ENDS, streams, []))[0])
+        ends = {name: EntryId.parse(end) if end else ZERO for name, end in zip(self._keys, found, strict=True)}
         return str(Position(ends))
 
     def join(

@@ -116,7 +116,9 @@ class RedisPersistence:
     def entry(self, partition: str) -> IndexEntry | None:
         """See `Persistence.entry`."""
         require_place(partition)
-        return next(iter(self._entries([(shard_of(partition), partition.encode())])), None)
+        key = self._keys(partition).entries
+        data = self._link.repeat(lambda client: client.hget(key, partition))[0]
+        return None if data is None else _decoded(partition, data)
 
     def due(self, before: float, limit: int = DEFAULT_LIMIT) -> list[IndexEntry]:
         """See `Persistence.due`."""

@@ -189,7 +189,7 @@ def _transitions(spec: NodeSpec) -> tuple[tuple[str, type[Event]], ...]:
     """What may follow a node, each with the label of its edge: as the node describes it, else as it is annotated."""
     described: Any = getattr(spec.call, "described_transitions", None)
     if described is None:
-        return tuple(("", event) for event in spec.returns)
+        return tuple(("", event) for event in spec.shape.returns)
     if not isinstance(described, Iterable):
         raise _misdescribed(spec)
     labels = cast(Mapping[Any, Any], described) if isinstance(described, Mapping) else None
