@@ -172,7 +172,7 @@ class Runtime:
         from mesh.roles.rules import RuleAgents
         from workers.facts import MeshFactsReader
 
-        facts = MeshFactsReader(self.store, self.heartbeats, self.celery, self.settings)
+        facts = MeshFactsReader(self.store, self.engine_of, self.heartbeats, self.celery, self.settings)
         return self._agents or RuleAgents(self.settings.mesh, facts)
 
     @cached_property

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Self
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, TypeAdapter, ValidationError, field_validator
 from pydantic.fields import FieldInfo
@@ -158,15 +158,21 @@ class Settings(BaseSettings):
 
 def broker_beside(store_url: str) -> str:
     """The broker URL that goes with a store URL: the same server, its next database. Raises `SettingsError` for a cluster."""
-    parts = urlsplit(store_url)
+    parts, options = urlsplit(store_url), dict(parse_qsl(urlsplit(store_url).query))
     if parts.scheme.endswith("+cluster"):
         raise SettingsError("the store is a cluster, which has one database and cannot carry messages: set JARVIS_BROKER_URL")
+    named = options.pop("db", None)
     if parts.scheme == "unix":
-        return f"redis+socket://{parts.path}?virtual_host={_database(parts.query) + 1}"
+        # kombu reads credentials of a socket from before its path, and nowhere else.
+        user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+        user = quote(options["username"], "") if "username" in options else user
+        password = quote(options["password"], "") if "password" in options else password
+        credentials = f"{user}:{password}@" if user or password else ""
+        return f"redis+socket://{credentials}{parts.path}?virtual_host={_database(named) + 1}"
     path = parts.path.strip("/")
     service, _, path = path.partition("/") if parts.scheme.endswith("+sentinel") else ("", "", path)
-    database = int(path) if path.isdigit() else 0
-    return urlunsplit(parts._replace(path=f"{'/' + service if service else ''}/{database + 1}"))
+    place = f"{'/' + service if service else ''}/{_database(named or path) + 1}"
+    return urlunsplit(parts._replace(path=place, query=urlencode(options, safe="/")))
 
 
 def example_config() -> Path:
@@ -221,9 +227,5 @@ class _File(PydanticBaseSettingsSource):
             raise config_error(self._path / name, error) from error
 
 
-def _database(query: str) -> int:
-    for part in query.split("&"):
-        key, _, value = part.partition("=")
-        if key == "db" and value.isdigit():
-            return int(value)
-    return 0
+def _database(text: str | None) -> int:
+    return int(text) if text and text.isdigit() else 0
