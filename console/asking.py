@@ -143,7 +143,7 @@ def _kept(mesh: Joined, date: dt.date, edition: int) -> str | None:
     from workers.definitions import BRIEFING
 
     workflow_id = briefing_id(date, edition)
-    found = mesh.client.runtime.engine.inspect(workflow_id)
+    found = mesh.client.inspect(workflow_id)
     if found is None or found.status is not WorkflowStatus.COMPLETED:
         return None
     handle = RunHandle(mesh.client, BRIEFING, workflow_id, found.run_id, created=False)

@@ -197,8 +197,7 @@ class Runtime:
             made = made.reconfigure(lease_timeout=self.settings.lease_timeout)
         if made.max_takeovers is None:
             made = made.reconfigure(max_takeovers=self.settings.max_takeovers)
-        # Lines in a codec of the definition's own could be read by nobody else.
-        made = made.reconfigure(history=made.history or not made.has_serializer, signal_position=self.position)
+        made = made.reconfigure(history=True, signal_position=self.position)
         if made.streams:
             made = made.reconfigure(channel=self.channel)
         if any(schedule_of(workflow_id) == own.name for own in self.settings.schedules):

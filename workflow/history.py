@@ -1,25 +1,27 @@
 """What happened to runs, for people and listings: one line for each write that changed something, in the store's log.
 
 A line is written in the same atomic operation as the change that it tells of, so the history neither misses one nor tells of
-one that was never made. It outlives the run. It goes through the workflow's codec, since an error's message may hold
-anything; payloads, states and results are not in it.
+one that was never made. It outlives the run. Everybody who reads the store can read it, whatever codec the run has: payloads,
+states and results are not in it, nor is anything from within a run whose codec may be there to hide it (`without_words`).
 """
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 from persistence import LogEntry, PersistenceError
 from workflow.control import Control
-from workflow.serializer import Serializer
+from workflow.json_codec import JsonSerializer
 
-__all__ = ["HISTORY_LOG", "Happened", "HistoryLine", "Told", "read_line", "waiting"]
+__all__ = ["HISTORY_LOG", "WAIT_NAMES", "Happened", "HistoryLine", "Told", "read_line", "waiting", "write_line"]
 
 HISTORY_LOG = "history"
 """The log in the store."""
 VERSION = 1
 """Version of the stored shape."""
+WAIT_NAMES = frozenset({"interruptId", "type", "eventName", "expiresAt"})
+"""What every wait for an event shows; anything else is for people."""
 
 
 class Happened(enum.Enum):
@@ -55,6 +57,11 @@ class Told:
     message: str | None = None
     retry_at: float | None = None
     waits_for: Mapping[str, Any] | None = None
+
+    def without_words(self) -> "Told":
+        """Without what comes from within the run: an error's message, and what a question shows."""
+        shown = self.waits_for and {name: value if name in WAIT_NAMES else None for name, value in self.waits_for.items()}
+        return replace(self, message=None, waits_for=shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +112,18 @@ def waiting(control: Control) -> Told:
 
 
 _FIELDS = tuple(name for name in HistoryLine.__dataclass_fields__ if name != "kind")
+_CODEC = JsonSerializer()
 
 
-def read_line(entry: LogEntry, serializer: Serializer) -> HistoryLine:
+def write_line(line: HistoryLine) -> bytes:
+    """The line as an entry of the log."""
+    return _CODEC.dumps(line.to_record())
+
+
+def read_line(entry: LogEntry) -> HistoryLine:
     """The line in an entry of the log. Raises `PersistenceError` for one that is none."""
     try:
-        record = cast(Mapping[str, Any], serializer.loads(entry.data, context=HISTORY_LOG.encode()))
+        record = cast(Mapping[str, Any], _CODEC.loads(entry.data))
         return HistoryLine.from_record(record)
     except (KeyError, TypeError, ValueError) as trouble:
         raise PersistenceError(f"line {entry.position} of the history is corrupt ({trouble})") from trouble

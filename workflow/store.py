@@ -18,11 +18,12 @@ from persistence import IndexEntry, Persistence, PersistenceError, UnreachableEr
 from workflow.clock import Clock
 from workflow.control import Control
 from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
-from workflow.history import HISTORY_LOG, Happened, HistoryLine, Told
+from workflow.history import HISTORY_LOG, Happened, HistoryLine, Told, write_line
 from workflow.index import RunSummary, entry_of
+from workflow.json_codec import JsonSerializer
 from workflow.lifecycle import stale_attempt
 from workflow.records import CONTROL, IGNITION, Failure, Ignition, failure_key
-from workflow.serializer import Serializer
+from workflow.serializer import PickleSerializer, Serializer
 from workflow.signals import SignalPosition
 from workflow.status import WorkflowStatus
 from workflow.trials import NO_TRIALS, RetryPolicy, is_interruption
@@ -60,6 +61,8 @@ class RunStore:
         """The id of the step whose node was the first to raise."""
         self._persistence = persistence
         self._serializer = serializer
+        # Any other codec may be there to hide what runs hold.
+        self._is_plain = isinstance(serializer, JsonSerializer | PickleSerializer)
         self._clock = clock
         self._lock = threading.Lock()
         self._records: dict[str, bytes] = {}
@@ -353,6 +356,7 @@ class RunStore:
         """What to append to the history, if this run has one."""
         if told is None or ignition.history is None:
             return []
+        told = told if self._is_plain else told.without_words()
         line = HistoryLine(
             told.kind,
             self.workflow_id,
@@ -369,7 +373,7 @@ class RunStore:
             told.retry_at,
             told.waits_for,
         )
-        return [(HISTORY_LOG, self._serializer.dumps(line.to_record(), context=HISTORY_LOG.encode()))]
+        return [(HISTORY_LOG, write_line(line))]
 
     def _last_lines(self, told: Told | None) -> list[tuple[str, bytes]]:
         """The same for a run that is deleted, which may be damaged."""

@@ -15,7 +15,6 @@ from workers.schedules.catalogue import scheduled
 from workers.schedules.cursor import CursorStore
 from workers.schedules.schedule import AfterDowntime, Schedule
 from workers.signals.deliveries import DeliveryLedger
-from workflow import JsonSerializer
 from workflow.history import HISTORY_LOG, read_line
 
 __all__ = ["behind", "deliveries", "overdue", "schedule_facts", "silent_workers"]
@@ -49,10 +48,9 @@ def behind(runtime: Runtime, now: dt.datetime) -> float | None:
         entries = runtime.store.read_log(HISTORY_LOG, runtime.archive.position(), _LINES)
     except ValueError as wrong:
         raise PersistenceError(f"the place in the log that the archive of runs remembers is damaged: {wrong}") from wrong
-    serializer = JsonSerializer()
     for entry in entries:
         with suppress(PersistenceError):
-            return now.timestamp() - read_line(entry, serializer).at
+            return now.timestamp() - read_line(entry).at
     return None
 
 

@@ -89,7 +89,7 @@ class Ledger:
     def _newly_told(self) -> list[HistoryLine]:
         entries = self.store.read_log(HISTORY_LOG, after=self._told_until)
         self._told_until = entries[-1].position if entries else self._told_until
-        return [read_line(entry, _codec) for entry in entries]
+        return [read_line(entry) for entry in entries]
 
     def _keeps_history(self, records: dict[str, bytes]) -> bool:
         return IGNITION in records and cast(Any, _codec.loads(records[IGNITION])).get("history") is not None

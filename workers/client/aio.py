@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from persistence import IndexEntry
 from workers.client import MeshClient, RunHandle, RunResult
 from workers.history import PastPage
-from workflow import Event, WorkflowStatus
+from workflow import Event, WorkflowRunSnapshot, WorkflowStatus
 from workflow.history import HistoryLine
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ class AsyncMeshClient:
     async def retry(self, workflow_id: str, *, run_id: str | None = None) -> bool:
         """See `MeshClient.retry`."""
         return await asyncio.to_thread(self._client.retry, workflow_id, run_id=run_id)
+
+    async def inspect(self, workflow_id: str) -> WorkflowRunSnapshot | None:
+        """See `MeshClient.inspect`."""
+        return await asyncio.to_thread(self._client.inspect, workflow_id)
 
     async def runs(
         self,

@@ -30,7 +30,7 @@ _SETTLED = (WorkflowStatus.COMPLETED, WorkflowStatus.FAILED, WorkflowStatus.SUSP
 class RunResult:
     """Where a run was settled. ``result`` is that of its last event, when it completed and is retained.
 
-    ``status`` is None when the run has gone, and its history does not say how: it keeps none, or the run was discarded.
+    ``status`` is None when the run has gone, and its history does not say how: it is forgotten, or the run was discarded.
     """
 
     status: WorkflowStatus | None
@@ -52,7 +52,7 @@ class RunHandle:
 
     def snapshot(self) -> WorkflowRunSnapshot | None:
         """Where the run stands; None when it has ended and is not retained, or was replaced."""
-        found = self.client.runtime.engine.inspect(self.workflow_id)
+        found = self.client.runtime.engine_of(self.name, self.workflow_id).inspect(self.workflow_id)
         return found if found is not None and found.run_id == self.run_id else None
 
     def step(self) -> str:

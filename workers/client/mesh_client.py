@@ -16,7 +16,15 @@ from workers.composition import Runtime
 from workers.definitions import BRIEFING
 from workers.history import ABANDONED, PastPage, PastRun, Query
 from workers.settings import Settings
-from workflow import Event, ExecutionRequest, Workflow, WorkflowRefusedError, WorkflowStatus
+from workflow import (
+    Event,
+    ExecutionRequest,
+    Workflow,
+    WorkflowEngine,
+    WorkflowRefusedError,
+    WorkflowRunSnapshot,
+    WorkflowStatus,
+)
 from workflow.history import HistoryLine
 from workflow.index import RunSummary, make_due
 
@@ -52,7 +60,7 @@ class MeshClient:
 
     def _found(self, name: str, workflow_id: str, refusal: WorkflowRefusedError) -> RunHandle:
         """The run that a start has met. Raises the refusal itself when that run has gone since: starting again will do."""
-        met = self.runtime.engine.inspect(workflow_id)
+        met = self.inspect(workflow_id)
         if met is None:
             raise refusal
         return RunHandle(self, name, workflow_id, met.run_id, created=False)
@@ -118,7 +126,7 @@ class MeshClient:
     def abandon(self, workflow_id: str, *, run_id: str | None = None) -> bool:
         """Discard a run that nobody executes. False when there is none and none was named."""
         named = run_id or self._current(workflow_id)
-        return self._told(workflow_id, named, self.runtime.engine.abandon(workflow_id, run_id))
+        return self._told(workflow_id, named, self._engine(workflow_id).abandon(workflow_id, run_id))
 
     def retry(self, workflow_id: str, *, run_id: str | None = None) -> bool:
         """Have a failed or parked run taken up again where it failed, now. False when there is no such run, or it has ended."""
@@ -149,11 +157,20 @@ class MeshClient:
         registered = entry is not None and entry.name in registry.names()
         return self.runtime.definition(entry.name, workflow_id) if entry is not None and registered else None
 
+    def _engine(self, workflow_id: str) -> WorkflowEngine:
+        """The engine that reads the run of a workflow id."""
+        entry = self.runtime.store.entry(workflow_id)
+        return self.runtime.engine if entry is None else self.runtime.engine_of(entry.name, workflow_id)
+
     def _current(self, workflow_id: str) -> str | None:
         entry = self.runtime.store.entry(workflow_id)
         return None if entry is None else RunSummary.of(entry).run_id
 
     # --- looking ------------------------------------------------------------------------------------------------------------
+
+    def inspect(self, workflow_id: str) -> WorkflowRunSnapshot | None:
+        """Where the run of a workflow id stands, in whatever codec it is written; None when there is none."""
+        return self._engine(workflow_id).inspect(workflow_id)
 
     def past_runs(
         self,

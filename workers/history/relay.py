@@ -15,7 +15,6 @@ from persistence import LogEntry, Persistence, PersistenceError, UnreachableErro
 from workers.history.archive import RunArchive
 from workers.history.pruning import Pruner
 from workers.history.telling import signal_of, without_wait
-from workflow import JsonSerializer, Serializer
 from workflow.history import HISTORY_LOG, HistoryLine, read_line
 
 __all__ = ["PAGE", "PAGES", "HistoryRelay"]
@@ -39,13 +38,11 @@ class HistoryRelay:
         archive: RunArchive,
         signals: SignalBus,
         *,
-        serializer: Serializer | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._archive = archive
         self._signals = signals
-        self._serializer = serializer or JsonSerializer()
         self._pruner = Pruner(archive, now=now)
         self._troubled = False
         self._named: set[str] = set()
@@ -92,7 +89,7 @@ class HistoryRelay:
 
     def _line(self, entry: LogEntry) -> HistoryLine | None:
         try:
-            return read_line(entry, self._serializer)
+            return read_line(entry)
         except PersistenceError as damage:
             self._name(sha256(entry.data).hexdigest(), "a damaged line of the history is passed over", damage)
             return None

@@ -15,7 +15,7 @@ from typing import Any
 
 from bus import Signal
 from bus.payload import ID_LIMIT
-from workflow.history import Happened, HistoryLine
+from workflow.history import WAIT_NAMES, Happened, HistoryLine
 from workflow.interrupts import InterruptType
 
 __all__ = ["FAILED_TOPIC", "STALLED_TOPIC", "SUSPENDED_TOPIC", "signal_of", "without_wait"]
@@ -23,8 +23,6 @@ __all__ = ["FAILED_TOPIC", "STALLED_TOPIC", "SUSPENDED_TOPIC", "signal_of", "wit
 FAILED_TOPIC = "workflow.failed"
 STALLED_TOPIC = "workflow.stalled"
 SUSPENDED_TOPIC = "workflow.suspended"
-_PLAIN = {"interruptId", "type", "eventName", "expiresAt"}
-"""What every wait for an event shows."""
 
 
 def signal_of(line: HistoryLine) -> Signal | None:
@@ -54,7 +52,7 @@ def _needs_person(shown: Mapping[str, Any]) -> bool:
     """Whether a wait is for a person: an approval, or of a class that has something to show. Timers and events are not."""
     if shown.get("type") != InterruptType.WAIT_FOR_EVENT.value:
         return False
-    return shown.get("eventName") == "approval" or not set(shown) <= _PLAIN
+    return shown.get("eventName") == "approval" or not set(shown) <= WAIT_NAMES
 
 
 def _id(line: HistoryLine, topic: str) -> str:

@@ -106,7 +106,7 @@ def _shown(client: "MeshClient", workflow_id: str, run: str | None, interrupt: i
 
     Raises `ConsoleError` when the run waits for nothing, and `MisuseError` when nobody has seen the question.
     """
-    snapshot = client.runtime.engine.inspect(workflow_id)
+    snapshot = client.inspect(workflow_id)
     wait = None if snapshot is None else wait_of(snapshot)
     if snapshot is None or wait is None:
         raise ConsoleError(f"{workflow_id!r} waits for no answer: `jarvis runs show` shows where it stands")

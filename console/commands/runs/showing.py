@@ -67,7 +67,7 @@ class RunView:
 def look_at(client: "MeshClient", workflow_id: str, run_id: str | None) -> RunView:
     """The run of this id, or the current or last one of the workflow id. Raises `ConsoleError` when there is none."""
     past = [run for run in client.past_runs(workflow_id=workflow_id) if run_id is None or run.run_id == run_id]
-    snapshot = client.runtime.engine.inspect(workflow_id)
+    snapshot = client.inspect(workflow_id)
     current = snapshot is not None and run_id in (None, snapshot.run_id)
     if snapshot is not None and current and not (past and past[0].run_id == snapshot.run_id):
         return RunView(_row_of(client, workflow_id), [], 0, wait_of(snapshot), snapshot.input_accepted)

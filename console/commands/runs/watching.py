@@ -139,7 +139,7 @@ class Watching:
 
     def _tell_question(self, mesh: "Joined") -> None:
         """Say once how to answer what the run waits for."""
-        snapshot = mesh.client.runtime.engine.inspect(self._workflow_id)
+        snapshot = mesh.client.inspect(self._workflow_id)
         if snapshot is None or snapshot.run_id != self._run_id or snapshot.input_accepted:
             return
         wait = wait_of(snapshot)

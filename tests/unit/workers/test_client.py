@@ -12,6 +12,7 @@ from workflow import (
     ExecutionRequest,
     JsonSerializer,
     Node,
+    SealedSerializer,
     StopEvent,
     Workflow,
     WorkflowResources,
@@ -90,10 +91,27 @@ def test_of_a_run_that_has_gone_its_history_says_how_it_ended(
     assert handle.wait(0) == RunResult(status)
 
 
-def test_of_a_run_that_has_gone_and_kept_no_history_nobody_says_how_it_ended(client: MeshClient) -> None:
-    register("untold-orders", lambda workflow_id: Orders(workflow_id, serializer=JsonSerializer()))
-    handle = client.start("untold-orders", "order:1")
-    execute(client, "untold-orders", "order:1")
+def test_of_a_sealed_run_the_client_sees_what_it_sees_of_others(client: MeshClient) -> None:
+    sealed = SealedSerializer(JsonSerializer(), {"1": b"k" * 32})
+    register("sealed-orders", lambda workflow_id: Orders(workflow_id, serializer=sealed))
+    handle = client.start("sealed-orders", "order:1", Order(item="nothing"))
+    with pytest.raises(ValueError, match="nothing to ship"):
+        execute(client, "sealed-orders", "order:1")
+
+    failed = handle.wait(0)
+    assert (failed.status, str(failed.failure)) == (WorkflowStatus.FAILED, "ValueError: nothing to ship")
+    assert client.inspect("order:1") == handle.snapshot()
+    assert [line.kind.value for line in client.history("order:1")] == ["started", "claimed", "failed"]
+    assert client.runtime.signals.read(["workflow.failed"])[0].payload["error"] == "ValueError"
+    assert client.abandon("order:1")
+
+
+def test_of_a_run_that_has_gone_and_is_not_remembered_nobody_says_how_it_ended(client: MeshClient) -> None:
+    handle = client.start("orders", "order:1")
+    execute(client, "orders", "order:1")
+    assert client.history("order:1")
+    archive = client.runtime.archive
+    assert [archive.forget(entry) for entry in archive.page(None, 10)] == [True]
 
     assert handle.wait(0) == RunResult(None)
 

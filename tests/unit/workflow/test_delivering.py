@@ -22,7 +22,6 @@ from workflow import (
 )
 from workflow.history import HISTORY_LOG, read_line
 from workflow.index import HINT_DELAY, make_due, postpone
-from workflow.json_codec import JsonSerializer
 
 
 class Second(Event):
@@ -66,7 +65,7 @@ def test_an_answer_is_recorded_and_the_run_is_due_but_not_executed(asking, store
     shown = workflow.inspect()
     assert (shown.status, shown.input_accepted, shown.execution_attempt) == (WorkflowStatus.SUSPENDED, True, 1)
     assert store.entry("w").due == clock.now().timestamp() + HINT_DELAY
-    told = [read_line(entry, JsonSerializer()).kind.value for entry in inner.read_log(HISTORY_LOG)]
+    told = [read_line(entry).kind.value for entry in inner.read_log(HISTORY_LOG)]
     assert told == ["started", "suspended", "answered"]
 
 

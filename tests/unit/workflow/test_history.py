@@ -7,7 +7,6 @@ from persistence.contract import LogEntry
 from workflow import (
     Event,
     ExecutionRequest,
-    JsonSerializer,
     RetryPolicy,
     StartEvent,
     StopEvent,
@@ -16,7 +15,7 @@ from workflow import (
     await_event,
     memoize,
 )
-from workflow.history import HISTORY_LOG, Happened, HistoryLine, read_line
+from workflow.history import HISTORY_LOG, Happened, HistoryLine, read_line, write_line
 
 
 class Next(Event):
@@ -26,7 +25,7 @@ class Next(Event):
 @pytest.fixture
 def lines(inner):
     """Return what reads the history so far."""
-    return lambda: [read_line(entry, JsonSerializer()) for entry in inner.read_log(HISTORY_LOG)]
+    return lambda: [read_line(entry) for entry in inner.read_log(HISTORY_LOG)]
 
 
 @pytest.fixture
@@ -138,11 +137,9 @@ def test_no_payload_state_or_result_is_told(define, inner) -> None:
 )
 def test_a_line_that_is_none_is_an_error_that_names_its_place(data) -> None:
     with pytest.raises(PersistenceError, match=r"decoded|17"):
-        read_line(LogEntry("17", data), JsonSerializer())
+        read_line(LogEntry("17", data))
 
 
 def test_a_line_comes_back_as_it_was() -> None:
     line = HistoryLine(Happened.FAILED, "w", "r", "n", 3, 0.5, 1.5, "t", "s-1", 0.25, "E", "m", 9.5, {"id": 1})
-    codec = JsonSerializer()
-    data = codec.dumps(line.to_record(), context=HISTORY_LOG.encode())
-    assert read_line(LogEntry("1", data), codec) == line
+    assert read_line(LogEntry("1", write_line(line))) == line

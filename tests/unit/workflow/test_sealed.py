@@ -18,11 +18,13 @@ from workflow import (
     SealedSerializer,
     StartEvent,
     StopEvent,
+    WaitForEventRequest,
     Workflow,
     WorkflowEngine,
     WorkflowState,
     await_event,
     branch_id,
+    interrupt,
     memoize,
 )
 from workflow.history import HISTORY_LOG, read_line
@@ -302,12 +304,29 @@ def test_a_step_writes_only_what_it_changed(process, inner):
     assert all("stays" not in str(step) for step in steps.values())
 
 
-def test_the_history_is_sealed_and_is_read_with_the_keys(process, inner):
-    process().run()
-    lines = [read_line(entry, sealing()) for entry in inner.read_log(HISTORY_LOG, limit=1000)]
-    assert lines[0].kind.value == "started"
-    with pytest.raises(PersistenceError, match=r"not sealed|cannot be decoded"):
-        read_line(inner.read_log(HISTORY_LOG)[0], JsonSerializer())
+def test_the_history_is_read_without_keys_and_tells_nothing_from_within_the_run(process, inner, define):
+    class Asked(WaitForEventRequest):
+        secret: str
+
+        def metadata(self):
+            return {"secret": self.secret}
+
+    def ask(event: Ordered, state: WorkflowState) -> StopEvent:
+        interrupt(Asked("end", secret=SECRET))
+        raise ValueError(SECRET)
+
+    asking = process().reconfigure(nodes=[ask])
+    asking.run()
+    with pytest.raises(ValueError, match=SECRET):
+        asking.run(answer("end"))
+
+    entries = inner.read_log(HISTORY_LOG, limit=1000)
+    lines = [read_line(entry) for entry in entries]
+    assert [line.kind.value for line in lines] == ["started", "suspended", "claimed", "failed"]
+    assert (lines[-1].error, lines[-1].message) == ("ValueError", None)
+    assert set(lines[1].waits_for) >= {"eventName", "secret"}
+    assert not any(SECRET.encode() in entry.data for entry in entries)
+    assert asking.inspect().failure.message == SECRET
 
 
 def test_a_record_of_another_run_or_key_is_refused_and_is_never_absent(process, inner):

@@ -11,8 +11,8 @@ import pytest
 from bus import InMemorySignalBus
 from persistence import InMemoryPersistence, Persistence, RedisPersistence
 from workers.history import HistoryRelay, PastRun, Query, RunArchive
-from workflow import JsonSerializer, ManualClock
-from workflow.history import HISTORY_LOG, Happened, HistoryLine
+from workflow import ManualClock
+from workflow.history import HISTORY_LOG, Happened, HistoryLine, write_line
 
 START = dt.datetime(2026, 11, 30, 7, 0, tzinfo=dt.UTC)
 
@@ -73,7 +73,7 @@ class Office:
 
     def tell(self, *lines: HistoryLine) -> None:
         for line in lines:
-            self.write(JsonSerializer().dumps(line.to_record(), context=HISTORY_LOG.encode()), line.workflow_id)
+            self.write(write_line(line), line.workflow_id)
 
     def write(self, data: bytes, partition: str = "p") -> None:
         self.store.initialize_if_absent(partition, "__told", b"")
