@@ -9,12 +9,12 @@ from console.joining import Joined
 from console.output import say
 from workers.errors import FolderInUseError
 from workers.processes import Supervisor, owner_of
+from workers.signals.beats import WORKER_PREFIX
 
 __all__ = ["hands", "heard_lately"]
 
 HEARD_WITHIN = 60.0
 """Seconds: a mesh whose workers were all silent for longer is taken to have none."""
-WORKER_PREFIX = "worker:"
 
 
 @contextmanager

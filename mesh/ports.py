@@ -44,7 +44,11 @@ class JarvisHeartbeatStore(Protocol):
         ...
 
     def all(self) -> Mapping[str, dt.datetime]:
-        """Every agent that ever beat, with its newest beat."""
+        """Every agent that ever beat and is not forgotten, with its newest beat."""
+        ...
+
+    def forget(self, agent: str, seen: dt.datetime) -> bool:
+        """Forget an agent of which this is the newest beat. False when it has beaten since, or is not known."""
         ...
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from workers.client import MeshClient
 from workers.composition import Runtime
+from workers.housekeeping import LOOK_EVERY, Housekeeping
 from workers.life.beside import Beside
 from workers.schedules.catalogue import scheduled
 from workers.schedules.looking import ScheduleLook
@@ -35,12 +36,13 @@ def main(arguments: list[str]) -> int:
 
 
 def run_sweeper(runtime: Runtime) -> None:
-    """Sweep, and beside it pass on the history of runs and look at the schedules, until SIGTERM or SIGINT."""
+    """Sweep, and beside it look at the schedules, pass on the history of runs and tidy up, until SIGTERM or SIGINT."""
     look = ScheduleLook(MeshClient(runtime=runtime), scheduled(runtime.settings))
     every = runtime.settings.sweep_every
     beside = (
         Beside("schedules", look.look_patiently, every=every),
         Beside("history", runtime.relay.run_patiently, every=every),
+        Beside("housekeeping", Housekeeping(runtime).look_patiently, every=LOOK_EVERY),
     )
     sweeper = Sweeper(
         runtime.store,

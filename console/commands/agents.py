@@ -13,8 +13,6 @@ from console.wording import age, moment
 
 __all__ = ["AgentRow", "agents", "rows_of", "table_of"]
 
-WORKER_PREFIX = "worker:"
-
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
@@ -48,6 +46,8 @@ def rows_of(
     seen: Mapping[str, dt.datetime], expected: Iterable[str], now: dt.datetime, stale_after_seconds: float
 ) -> list[AgentRow]:
     """Those that should beat, and whoever else does. A worker that fell silent is left out: another one bears another name."""
+    from workers.signals.beats import WORKER_PREFIX
+
     wanted = tuple(dict.fromkeys(expected))
     others = sorted(agent for agent in seen if agent not in wanted)
     rows = [_row(agent, seen.get(agent), agent in wanted, now, stale_after_seconds) for agent in (*wanted, *others)]

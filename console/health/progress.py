@@ -8,12 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from console.health.work import SILENT_SINCE, ScheduleFacts
-from console.working import HEARD_WITHIN, WORKER_PREFIX
+from console.working import HEARD_WITHIN
 from persistence import PersistenceError
 from workers.composition import Runtime
 from workers.schedules.catalogue import scheduled
 from workers.schedules.cursor import CursorStore
 from workers.schedules.schedule import AfterDowntime, Schedule
+from workers.signals.beats import WORKER_PREFIX
 from workers.signals.deliveries import DeliveryLedger
 from workflow.history import HISTORY_LOG, read_line
 

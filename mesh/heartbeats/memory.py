@@ -32,3 +32,8 @@ class InMemoryHeartbeatStore:
         """See `JarvisHeartbeatStore.all`."""
         with self._lock:
             return dict(self._seen)
+
+    def forget(self, agent: str, seen: dt.datetime) -> bool:
+        """See `JarvisHeartbeatStore.forget`."""
+        with self._lock:
+            return self._seen.get(agent) == seen and self._seen.pop(agent) is not None

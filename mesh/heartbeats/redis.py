@@ -1,7 +1,7 @@
 """Heartbeats in Redis or Valkey.
 
 key             type  what                                                    written by
-<prefix>seen    hash  agent -> last beat, microseconds since 1970 in UTC      beat.lua
+<prefix>seen    hash  agent -> last beat, microseconds since 1970 in UTC      beat.lua, forget.lua
 """
 
 import datetime as dt
@@ -16,6 +16,7 @@ __all__ = ["DEFAULT_PREFIX", "RedisHeartbeatStore"]
 DEFAULT_PREFIX = "jarvis:heartbeats:"
 
 _BEAT = load_script("mesh.heartbeats", "beat")
+_FORGET = load_script("mesh.heartbeats", "forget")
 
 
 class RedisHeartbeatStore:
@@ -40,6 +41,12 @@ class RedisHeartbeatStore:
         """See `JarvisHeartbeatStore.all`."""
         stored = cast(dict[bytes, bytes], self._link.repeat(lambda client: client.hgetall(self._key))[0])
         return {agent.decode(): self._moment(agent.decode(), moment) for agent, moment in stored.items()}
+
+    def forget(self, agent: str, seen: dt.datetime) -> bool:
+        """See `JarvisHeartbeatStore.forget`."""
+        forget = self._link.call(_FORGET, [self._key], [agent, to_microseconds(seen)])
+        forgotten, uncertain = self._link.repeat(forget)
+        return bool(forgotten) or uncertain
 
     def _moment(self, agent: str, stored: bytes) -> dt.datetime:
         try:

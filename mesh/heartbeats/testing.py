@@ -59,6 +59,17 @@ class HeartbeatStoreContract:
             store.beat(name, _LONG_AGO + place * _SECOND)
         assert store.all() == {name: _LONG_AGO + place * _SECOND for place, name in enumerate(names)}
 
+    def test_an_agent_is_forgotten_unless_it_has_beaten_since(self, store: JarvisHeartbeatStore) -> None:
+        for seconds in (0, 5):
+            store.beat("research", _LONG_AGO + seconds * _SECOND)
+        store.beat("briefing", _LONG_AGO)
+        assert not store.forget("research", _LONG_AGO)
+        assert not store.forget("nobody", _LONG_AGO)
+        assert store.forget("research", _LONG_AGO + 5 * _SECOND)
+        assert store.all() == {"briefing": _LONG_AGO}
+        store.beat("research", _LONG_AGO - _SECOND)
+        assert store.last_seen("research") == _LONG_AGO - _SECOND
+
     def test_a_time_without_a_zone_is_refused(self, store: JarvisHeartbeatStore) -> None:
         with pytest.raises(MeshError, match="no time zone"):
             store.beat("research", _LONG_AGO.replace(tzinfo=None))

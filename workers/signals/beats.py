@@ -11,16 +11,18 @@ import structlog
 from bus import BusError, Signal, SignalBus
 from mesh.ports import JarvisHeartbeatStore
 
-__all__ = ["BEAT_TOPIC", "Heart", "record_beat", "worker_name"]
+__all__ = ["BEAT_TOPIC", "WORKER_PREFIX", "Heart", "record_beat", "worker_name"]
 
 BEAT_TOPIC = "agent.heartbeat"
+WORKER_PREFIX = "worker:"
+"""What the agent name of a worker process begins with; host and pid follow."""
 
 _log = structlog.get_logger(__name__)
 
 
 def worker_name() -> str:
     """The agent name of this worker process."""
-    return f"worker:{socket.gethostname()}:{os.getpid()}"
+    return f"{WORKER_PREFIX}{socket.gethostname()}:{os.getpid()}"
 
 
 class Heart:

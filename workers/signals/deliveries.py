@@ -7,8 +7,8 @@ alert arrived, and that is what the record says from there on: "unknown". If tha
 partition  key                 value
 signal id  hash of an address  "<state> <when, ISO 8601> <token>"; the token makes each record one that nobody else writes
 
-The index entry of a signal has the status "unknown" while one of its deliveries is that; its due time is when `jarvis doctor`
-stops to show it.
+The index entry of a signal is due when the signal is forgotten, long after the bus could deliver it again. It has the status
+"unknown" while one of its deliveries is that; its summary says until when (Unix seconds) `jarvis doctor` shows it.
 """
 
 import datetime as dt
@@ -19,10 +19,13 @@ from enum import Enum
 
 from persistence import IndexEntry, Persistence
 
-__all__ = ["SHOWN_FOR", "Attempt", "DeliveryLedger", "DeliveryState"]
+__all__ = ["KEPT_FOR", "SHOWN_FOR", "Attempt", "DeliveryLedger", "DeliveryState"]
 
+KEPT_FOR = 90 * 24 * 3600
+"""Seconds for which it is remembered what became of a signal's alerts."""
 SHOWN_FOR = 7 * 24 * 3600
 """Seconds for which a delivery of which nothing is known is shown."""
+_FORGOTTEN_AT_ONCE = 100
 _REMEMBERED = 1000
 """Records that a process knows more of than the store; there are some only after trouble with it."""
 
@@ -87,10 +90,14 @@ class DeliveryLedger:
         """The ids of signals of which nobody knows whether all their alerts arrived, for as long as that is shown."""
         moment = self._now().timestamp()
         found = self._store.find(status=DeliveryState.UNKNOWN.value)
-        return [entry.partition for entry in found if entry.due is not None and entry.due > moment]
+        return [entry.partition for entry in found if float(entry.summary or 0) > moment]
+
+    def tidy(self) -> int:
+        """Forget signals whose time is over, a bounded number. Returns how many."""
+        return sum(self._forget(entry) for entry in self._store.due(self._now().timestamp(), _FORGOTTEN_AT_ONCE))
 
     def _begin(self, ours: Attempt, on_unknown: Callable[[], None]) -> bool:
-        if self._store.initialize_if_absent(ours.signal_id, ours.route, ours.record):
+        if self._store.initialize_if_absent(ours.signal_id, ours.route, ours.record, index=self._first_entry(ours.signal_id)):
             return True
         while (held := self._store.get(ours.signal_id, ours.route)) is not None:
             found = Attempt(ours.signal_id, ours.route, held)
@@ -124,12 +131,25 @@ class DeliveryLedger:
         records = {found.route: record}
         return self._store.write_if_unchanged(found.signal_id, found.route, found.record, records, index=index)
 
+    def _first_entry(self, signal_id: str) -> IndexEntry | None:
+        """What the index says of a signal that it does not know."""
+        return None if self._store.entry(signal_id) else self._indexed(signal_id, DeliveryState.SENDING)
+
     def _entry(self, found: Attempt, state: DeliveryState) -> IndexEntry:
         """What the index says of a signal once the delivery that was found is in another state."""
         others = {_parsed(held) for route, held in self._store.load(found.signal_id).items() if route != found.route}
-        if DeliveryState.UNKNOWN not in {state, *others}:
-            return IndexEntry(found.signal_id, status=state.value)
-        return IndexEntry(found.signal_id, self._now().timestamp() + SHOWN_FOR, status=DeliveryState.UNKNOWN.value)
+        return self._indexed(found.signal_id, DeliveryState.UNKNOWN if DeliveryState.UNKNOWN in {state, *others} else state)
+
+    def _indexed(self, signal_id: str, state: DeliveryState) -> IndexEntry:
+        now = self._now().timestamp()
+        shown_until = repr(now + SHOWN_FOR) if state is DeliveryState.UNKNOWN else ""
+        return IndexEntry(signal_id, now + KEPT_FOR, status=state.value, summary=shown_until)
+
+    def _forget(self, entry: IndexEntry) -> bool:
+        held = self._store.load(entry.partition)
+        # Of a signal that is being sent again at this moment one record may be newer: then the condition is lost, or it goes
+        # on without what was known of it 90 days ago.
+        return any(self._store.delete_if_unchanged(entry.partition, *record) for record in list(held.items())[:1])
 
     def _note(self, record: bytes, state: DeliveryState) -> None:
         """Know what the store may come not to know."""
