@@ -36,4 +36,7 @@ class InMemoryHeartbeatStore:
     def forget(self, agent: str, seen: dt.datetime) -> bool:
         """See `JarvisHeartbeatStore.forget`."""
         with self._lock:
-            return self._seen.get(agent) == seen and self._seen.pop(agent) is not None
+            if self._seen.get(agent) != seen:
+                return False
+            del self._seen[agent]
+            return True
