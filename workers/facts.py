@@ -6,16 +6,16 @@ from itertools import islice
 from typing import Any, cast
 
 from celery import Celery
-from kombu.transport import virtual
 
 from mesh.ports import JarvisHeartbeatStore
 from mesh.sources.mesh_state import FailedRun, MeshFacts
 from persistence import IndexEntry, Persistence, PersistenceError, UnreachableError
 from workers.broker.hints import SEGMENTS, SWEEPS
+from workers.broker.queues import waiting_messages
 from workers.settings import Settings
 from workflow import WorkflowEngine, WorkflowError, WorkflowStatus
 
-__all__ = ["MeshFactsReader", "waiting_messages"]
+__all__ = ["MeshFactsReader"]
 
 FAILED_RUNS = 20
 """Failed runs that are told of; a briefing shows fewer."""
@@ -76,16 +76,3 @@ class MeshFactsReader:
         """Messages per queue, asked of the broker."""
         with cast(Any, self._celery.connection_for_read()) as connection:
             return {queue: waiting_messages(connection, queue) for queue in (SEGMENTS, SWEEPS)}
-
-
-def waiting_messages(connection: Any, queue: str) -> int:
-    """How many messages wait on a queue. Changes nothing."""
-    with connection.channel() as channel:
-        if isinstance(channel, virtual.Channel):
-            # kombu asks Redis whether the queue exists without the prefix of our keys, and so takes every queue for missing.
-            return channel._size(queue)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownVariableType]
-        try:
-            # A question of which the answer is "no such queue" costs the channel: each has its own.
-            return channel.queue_declare(queue, passive=True).message_count
-        except connection.channel_errors:
-            return 0

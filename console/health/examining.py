@@ -11,6 +11,7 @@ from console.health.findings import Finding, State, judge_server, judge_sweeps, 
 from console.health.progress import behind, deliveries, overdue, schedule_facts, silent_workers
 from console.health.servers import read_servers
 from console.health.work import (
+    QueueFacts,
     judge_deliveries,
     judge_due,
     judge_groups,
@@ -26,10 +27,10 @@ from persistence import PersistenceError, UnreachableError
 from persistence.redis import RedisLink, connect
 from workers.broker.hints import SEGMENTS, SWEEPS
 from workers.broker.malformed import set_aside_queue
+from workers.broker.queues import oldest_sent, waiting_messages
 from workers.composition import Runtime
 from workers.embedded import installed_binaries
 from workers.errors import SettingsError, WorkersError
-from workers.facts import waiting_messages
 from workers.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,8 +55,9 @@ def examine(settings: Settings, now: dt.datetime | None = None) -> Iterator[Find
     """Everything about a mesh whose server is known. ``now`` is the moment by which ages are judged, by default this one."""
     runtime = Runtime(settings)
     try:
-        yield from _store(runtime, now or dt.datetime.now(dt.UTC))
-        yield from _broker(runtime)
+        moment = now or dt.datetime.now(dt.UTC)
+        yield from _store(runtime, moment)
+        yield from _broker(runtime, moment)
     finally:
         runtime.close()
 
@@ -110,19 +112,23 @@ def _read(check: str, judge: Callable[[], Iterable[Finding]]) -> list[Finding]:
         return [Finding(check, State.WRONG, str(trouble), "this could not be judged")]
 
 
-def _broker(runtime: Runtime) -> Iterator[Finding]:
+def _broker(runtime: Runtime, now: dt.datetime) -> Iterator[Finding]:
     try:
         with cast("Connection", runtime.celery.connection_for_read()) as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=BROKER_SECONDS)
             meaning = "it carries hints only: losing one loses time"
             yield Finding("broker", State.OK, f"answers at {connection.as_uri()}", meaning)
-            yield from _queues(connection)
+            yield from _queues(connection, now)
     except _NOT_A_BROKER as trouble:
         fact = f"no answer: {' '.join(str(trouble).split())}"
         yield Finding("broker", State.WRONG, fact, "runs wait, and none is lost: correct JARVIS_BROKER_URL, or start it")
 
 
-def _queues(connection: "Connection") -> Iterator[Finding]:
-    names = (SEGMENTS, SWEEPS)
-    waiting = {name: waiting_messages(connection, name) for name in names}
-    return judge_queues(waiting, {name: waiting_messages(connection, set_aside_queue(name)) for name in names})
+def _queues(connection: "Connection", now: dt.datetime) -> Iterator[Finding]:
+    return judge_queues([_queue(connection, name, now) for name in (SEGMENTS, SWEEPS)])
+
+
+def _queue(connection: "Connection", name: str, now: dt.datetime) -> QueueFacts:
+    sent = oldest_sent(connection, name)
+    age = None if sent is None else max(0.0, now.timestamp() - sent)
+    return QueueFacts(name, waiting_messages(connection, name), age, waiting_messages(connection, set_aside_queue(name)))

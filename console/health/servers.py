@@ -26,7 +26,7 @@ NEEDS = {
     ),
     "{jarvis:channel:w}:frames": ("expire", "hget", "hmget", "hset", "xadd", "xdel", "xrange", "xread"),
     "{jarvis:limits}:w": ("time", "zadd", "zcard", "zrange", "zrem", "zremrangebyscore", "zscore"),
-    "jarvis:heartbeats:seen": ("hget", "hgetall", "hset", "time"),
+    "jarvis:heartbeats:seen": ("hdel", "hget", "hgetall", "hset", "time"),
     "jarvis:knowledge:": ("get", "set"),
     "jarvis:settled": ("expire", "xadd", "xread"),
 }

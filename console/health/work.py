@@ -1,7 +1,7 @@
 """Whether the work of a mesh gets on, by its queues, sweeper, schedules, groups, history and alerts: pure rules."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -11,6 +11,7 @@ from console.wording import age, moment
 
 __all__ = [
     "SILENT_SINCE",
+    "QueueFacts",
     "ScheduleFacts",
     "judge_deliveries",
     "judge_due",
@@ -52,6 +53,18 @@ class ScheduleFacts:
     skips: bool
 
 
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """A queue: how many messages wait, and how many malformed ones were set aside. ``oldest`` is how many seconds the first one
+    has waited, where the broker shows it.
+    """
+
+    name: str
+    waiting: int
+    oldest: float | None = None
+    set_aside: int = 0
+
+
 def judge_silent(here: Sequence[str], elsewhere: Sequence[str]) -> Iterator[Finding]:
     """Workers that beat a while ago and do not now: a worker beats only while it takes messages.
 
@@ -65,17 +78,18 @@ def judge_silent(here: Sequence[str], elsewhere: Sequence[str]) -> Iterator[Find
         yield Finding("silent workers", State.NOTE, f"fell silent within the last hour: {_some(elsewhere)}", meaning)
 
 
-def judge_queues(waiting: Mapping[str, int], set_aside: Mapping[str, int]) -> Iterator[Finding]:
-    """How many messages wait on each queue, and how many malformed ones were set aside from it."""
-    for queue, count in waiting.items():
-        fact = f"{count} waiting"
-        if count > BACKLOG:
-            yield Finding(f"queue {queue}", State.NOTE, fact, "the workers do not keep up: start more of them")
+def judge_queues(queues: Sequence[QueueFacts]) -> Iterator[Finding]:
+    """Whether messages are taken from each queue."""
+    for queue in queues:
+        check, oldest = f"queue {queue.name}", queue.oldest or 0
+        fact = f"{queue.waiting} waiting" + (f", the oldest for {age(oldest)}" if queue.waiting and oldest >= 1 else "")
+        if queue.waiting > BACKLOG or (queue.waiting and oldest > LATE):
+            yield Finding(check, State.NOTE, fact, "the workers do not keep up, or there is none: start more of them")
         else:
-            yield Finding(f"queue {queue}", State.OK, fact)
-        if set_aside.get(queue):
-            fact = f"{set_aside[queue]} malformed messages were set aside"
-            yield Finding(f"queue {queue}", State.NOTE, fact, f"somebody else writes there: look at {queue}.malformed")
+            yield Finding(check, State.OK, fact)
+        if queue.set_aside:
+            fact = f"{queue.set_aside} malformed messages were set aside"
+            yield Finding(check, State.NOTE, fact, f"somebody else writes there: look at {queue.name}.malformed")
 
 
 def judge_due(overdue: float | None) -> Finding:

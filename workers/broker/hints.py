@@ -1,5 +1,6 @@
 """Messages to workers are hints: "this run can be continued". The store remembers; a hint that is lost is sent again."""
 
+import time
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
@@ -9,13 +10,15 @@ from kombu.exceptions import OperationalError
 
 from workers.broker.connection import CONFIRM_SECONDS
 
-__all__ = ["PUBLISH_POLICY", "SEGMENTS", "SWEEPS", "CeleryHints", "Hints", "broker_name", "publish"]
+__all__ = ["PUBLISH_POLICY", "SEGMENTS", "SENT_AT", "SWEEPS", "CeleryHints", "Hints", "broker_name", "publish"]
 
 SEGMENTS = "segments"
 """The queue of segments of workflows."""
 SWEEPS = "sweeps"
 """The queue of scheduled work, which a burst of segments must not delay."""
 RUN_SEGMENT = "workers.run_segment"
+SENT_AT = "sent_at"
+"""The header that says when a message was sent, in Unix seconds: so that people can be told for how long one has waited."""
 PUBLISH_POLICY: dict[str, Any] = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
 """Celery's retries of one publication: the sweeper is the real retry, so give up soon."""
 
@@ -60,6 +63,7 @@ def publish(app: Celery, task: str, queue: str, args: Sequence[Any]) -> None:
         task,
         args=list(args),
         queue=queue,
+        headers={SENT_AT: round(time.time(), 3)},
         retry=True,
         retry_policy=PUBLISH_POLICY,
         timeout=CONFIRM_SECONDS,

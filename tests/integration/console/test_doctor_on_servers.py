@@ -183,6 +183,20 @@ def test_messages_that_wait_and_those_set_aside_are_counted(mesh: MeshClient, se
     assert [finding.fact for finding in found] == ["4 waiting", "1 malformed messages were set aside"]
 
 
+def test_a_message_that_has_waited_for_long_is_seen(mesh: MeshClient, server_url: str) -> None:
+    mesh.start("failing", "run:1")
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
+    found = checks(settings_of(server_url), later)["queue segments"]
+    assert (found.state, found.fact) == (State.NOTE, "1 waiting, the oldest for 1 h")
+
+
+def test_a_message_that_does_not_say_when_it_was_sent_is_counted_only(mesh: MeshClient, server_url: str) -> None:
+    with mesh.runtime.celery.connection_for_write() as connection:
+        connection.SimpleQueue("segments").put("?")
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
+    assert checks(settings_of(server_url), later)["queue segments"].fact == "1 waiting"
+
+
 def test_history_and_signals_and_runs_that_nobody_sees_to_are_seen(mesh: MeshClient, server_url: str) -> None:
     handle = mesh.start("failing", "run:1")
     run_segment(mesh.runtime, "failing", "run:1", handle.run_id)

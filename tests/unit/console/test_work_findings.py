@@ -14,6 +14,7 @@ from bus import GroupInfo
 from console.health.findings import Finding, ServerFacts, State, judge_server
 from console.health.progress import silent_workers
 from console.health.work import (
+    QueueFacts,
     ScheduleFacts,
     judge_deliveries,
     judge_due,
@@ -45,12 +46,14 @@ def states(findings: Any) -> list[State]:
 
 
 def test_a_queue_is_fine_until_nobody_can_have_kept_up():
-    assert states(judge_queues({"segments": 1000, "sweeps": 0}, {})) == [State.OK, State.OK]
-    assert states(judge_queues({"segments": 1001}, {})) == [State.NOTE]
+    assert states(judge_queues([QueueFacts("segments", 1000, 60), QueueFacts("sweeps", 0)])) == [State.OK, State.OK]
+    assert states(judge_queues([QueueFacts("segments", 1001)])) == [State.NOTE]
+    [finding] = judge_queues([QueueFacts("segments", 1, 3700)])
+    assert (finding.state, finding.fact) == (State.NOTE, "1 waiting, the oldest for 1 h")
 
 
 def test_messages_that_were_set_aside_are_counted_and_their_place_is_named():
-    _, set_aside = judge_queues({"segments": 0}, {"segments": 2})
+    _, set_aside = judge_queues([QueueFacts("segments", 0, set_aside=2)])
     assert set_aside.state is State.NOTE
     assert "segments.malformed" in set_aside.meaning
 
