@@ -24,9 +24,11 @@ def hands(mesh: Joined) -> Generator[Joined]:
     Gives the mesh with whatever has to be tended while it is waited for.
     """
     with ExitStack() as leaving:
-        working = mesh if mesh.supervisor is not None or _has_workers(mesh) else _owning(mesh, leaving)
+        is_private = mesh.supervisor is not None
+        working = mesh if is_private or _has_workers(mesh) else _owning(mesh, leaving)
         if working.supervisor is not None:
-            leaving.enter_context(_at_work(working, working.supervisor))
+            expected = () if is_private else _once_heard(working)
+            leaving.enter_context(_at_work(working, working.supervisor, expected))
         yield working
 
 
@@ -58,14 +60,23 @@ def _owning(mesh: Joined, leaving: ExitStack) -> Joined:
     return owning
 
 
+def _once_heard(mesh: Joined) -> tuple[str, ...]:
+    """The agents that should beat on a server which others use too: of those in the settings, whoever has ever beaten there.
+
+    On a private server none stands longer than this call.
+    """
+    seen = mesh.client.runtime.heartbeats.all()
+    return tuple(agent for agent in mesh.settings.watchdog.agents if agent in seen)
+
+
 @contextmanager
-def _at_work(mesh: Joined, supervisor: Supervisor) -> Generator[None]:
+def _at_work(mesh: Joined, supervisor: Supervisor, expected: tuple[str, ...]) -> Generator[None]:
     from workers.mesh_processes import call_worker
     from workers.sweeper import Sweeper
 
-    supervisor.start(call_worker(mesh.settings, mesh.home))
+    supervisor.start(call_worker(mesh.settings, mesh.home, expected))
     runtime = mesh.client.runtime
-    sweeper = Sweeper(runtime.store, runtime.hints, every=mesh.settings.sweep_every)
+    sweeper = Sweeper(runtime.store, runtime.hints, every=mesh.settings.sweep_every, engine_of=runtime.engine_of)
     thread = threading.Thread(target=sweeper.run, name="sweeper", daemon=True)
     thread.start()
     try:

@@ -10,7 +10,7 @@ They get their settings by environment only, so that no address with a password 
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,16 +40,19 @@ def mesh_processes(settings: Settings, home: Path) -> list[ProcessSpec]:
     ]
 
 
-def call_worker(settings: Settings, home: Path) -> ProcessSpec:
-    """A worker for the length of one call. No agent is expected to beat: none of them stands longer than the call."""
-    nobody = settings.watchdog.model_copy(update={"agents": ()})
-    spec = worker_process(settings, home)
-    return replace(spec, env={**spec.env, "JARVIS_WATCHDOG": nobody.model_dump_json()})
+def call_worker(settings: Settings, home: Path, expected: Sequence[str]) -> ProcessSpec:
+    """A worker for the length of one call, which takes no sweeps: these go by all the agents of a mesh that stands.
+
+    ``expected`` are the agents that a briefing reports when they do not beat.
+    """
+    watchdog = settings.watchdog.model_copy(update={"agents": tuple(expected)})
+    spec = worker_process(settings, home, SEGMENTS)
+    return replace(spec, env={**spec.env, "JARVIS_WATCHDOG": watchdog.model_dump_json()})
 
 
-def worker_process(settings: Settings, home: Path) -> ProcessSpec:
-    """One Celery worker for both queues."""
-    pool = ["--pool", "threads", "--concurrency", str(CONCURRENCY), "--queues", f"{SEGMENTS},{SWEEPS}"]
+def worker_process(settings: Settings, home: Path, *queues: str) -> ProcessSpec:
+    """One Celery worker, by default for both queues."""
+    pool = ["--pool", "threads", "--concurrency", str(CONCURRENCY), "--queues", ",".join(queues or (SEGMENTS, SWEEPS))]
     spec = _process("worker", [*_celery(home), "worker", *pool, "--loglevel", "INFO"], settings, home)
     return replace(spec, grace=settings.shutdown_grace + LEAVING)
 

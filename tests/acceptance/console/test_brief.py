@@ -1,12 +1,15 @@
 """`jarvis brief` as a person meets it: the first one, the second one, a new edition, a failing agent, two at the same time."""
 
+import datetime as dt
 import json
 import signal
 from typing import Any
 
 import psutil
 import pytest
+import redis
 
+from mesh.heartbeats import RedisHeartbeatStore
 from workers.processes import owner_of
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
@@ -131,6 +134,18 @@ def test_a_server_without_workers_gets_one_for_the_length_of_the_call(place: Any
     assert "no worker was heard" in words
     assert not (place.home / "server").exists()
     assert place.left() == []
+
+
+def test_the_briefing_tells_of_agents_that_beat_on_this_server_once_and_of_no_others(
+    place: Any, redis_url: str, redis_client: redis.Redis
+) -> None:
+    RedisHeartbeatStore(redis_client).beat("research", dt.datetime(2026, 11, 29, 18, tzinfo=dt.UTC))
+
+    code, data, words = place.run("brief", *DAY, scripted=False, JARVIS_REDIS_URL=redis_url)
+
+    assert code == 0, words
+    [silent] = [line for line in data.splitlines() if "been heard" in line]
+    assert "Agent research has not been heard since 19:00 on 2026-11-29" in silent
 
 
 def test_a_server_that_is_not_there_is_one_line(place: Any) -> None:

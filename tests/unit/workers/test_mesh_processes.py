@@ -38,7 +38,15 @@ def test_paths_are_absolute_since_processes_run_in_the_home_folder(settings, tmp
     assert f"--workdir {tmp_path} " in " ".join(worker_process(settings, tmp_path).argv)
 
 
-def test_a_worker_for_one_call_expects_no_agent_and_keeps_the_rest(settings, tmp_path):
-    told = json.loads(call_worker(settings, tmp_path).env["JARVIS_WATCHDOG"])
-    assert told == {"agents": [], "stale_after_seconds": settings.watchdog.stale_after_seconds}
+def test_a_worker_for_one_call_expects_whom_it_is_told_and_keeps_the_rest(settings, tmp_path):
+    told = json.loads(call_worker(settings, tmp_path, ["research"]).env["JARVIS_WATCHDOG"])
+    assert told == {"agents": ["research"], "stale_after_seconds": settings.watchdog.stale_after_seconds}
     assert "JARVIS_WATCHDOG" not in worker_process(settings, tmp_path).env
+
+
+def test_a_worker_for_one_call_takes_no_sweeps(settings, tmp_path):
+    queues = [
+        spec.argv[spec.argv.index("--queues") + 1]
+        for spec in (call_worker(settings, tmp_path, ()), worker_process(settings, tmp_path))
+    ]
+    assert queues == ["segments", "segments,sweeps"]
