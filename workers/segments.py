@@ -2,13 +2,17 @@
 
 import random
 import secrets
+from dataclasses import replace
 
 import structlog
 
+from bus import BusError
 from persistence import IndexEntry, PersistenceError, UnreachableError
 from workers.composition import Runtime
 from workers.errors import WorkersError
-from workflow import ExecutionRequest, RunStalledError, WorkflowRefusedError, WorkflowStatus
+from workers.history.telling import signal_of
+from workflow import ExecutionRequest, RefusalReason, RunStalledError, WorkflowRefusedError, WorkflowStatus
+from workflow.history import Happened, HistoryLine
 from workflow.index import RunSummary, make_due
 
 __all__ = ["run_segment"]
@@ -35,7 +39,7 @@ def run_segment(runtime: Runtime, name: str, workflow_id: str, run_id: str) -> N
                     _execute(runtime, name, workflow_id, run_id, entry)
                 else:
                     _ask_again(runtime, workflow_id, run_id, wait)
-        except (PersistenceError, WorkersError) as trouble:
+        except (PersistenceError, BusError, WorkersError) as trouble:
             _log.warning("no segment was run; the sweeper sends the hint again", trouble=str(trouble))
 
 
@@ -58,18 +62,36 @@ def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str, entry: 
     try:
         state = definition.run(ExecutionRequest.resume(expected_run_id=run_id))
     except WorkflowRefusedError as refusal:
-        _log.debug("hint refused", reason=refusal.reason.value)
+        if refusal.reason is RefusalReason.INCOMPATIBLE_VERSION and entry is not None:
+            _say_it_stands(runtime, entry, refusal)
+        else:
+            _log.debug("hint refused", reason=refusal.reason.value)
         return
     except RunStalledError as stalled:
         _log.error("run parked", reason=str(stalled))
     except UnreachableError as trouble:
         _log.warning("the store did not answer; the run is taken up again when its lease has ended", trouble=str(trouble))
         return
+    except PersistenceError as damage:
+        if entry is not None:
+            _say_it_stands(runtime, entry, damage)
+        return
     except Exception as failure:  # noqa: BLE001 - whatever a node raises is recorded with its run
         _log.exception("run failed", error=str(failure))
     else:
         _log.info("segment settled", status=state.execution.status.value, attempt=state.execution.attempt)
     runtime.wake_ups.tell(workflow_id, run_id)
+
+
+def _say_it_stands(runtime: Runtime, entry: IndexEntry, why: Exception) -> None:
+    """Tell people of a run that this program cannot continue. Nothing was changed: a program that can, goes on with it."""
+    run = RunSummary.of(entry)
+    _log.error("a run cannot be continued by this program", reason=str(why), attempt=run.attempt)
+    now = runtime.now()
+    line = HistoryLine(Happened.STALLED, entry.partition, run.run_id, entry.name, run.attempt, now, now, entry.tag, run.step)
+    told = signal_of(replace(line, error=type(why).__name__, message=str(why)))
+    if told is not None:
+        runtime.signals.publish(told.id, told.topic, told.payload)
 
 
 def _ask_again(runtime: Runtime, workflow_id: str, run_id: str, wait: float) -> None:

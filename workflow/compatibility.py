@@ -53,4 +53,5 @@ def _check_next(path: RecordedPath, spec: NodeSpec | None, index: int, event: Ev
 
 def _incompatible(path: RecordedPath, change: str) -> WorkflowRefusedError:
     message = f"workflow {path.store.workflow_id!r} cannot be continued by this definition: {change}"
-    return WorkflowRefusedError(RefusalReason.INCOMPATIBLE_VERSION, f"{message}. Nothing was changed.")
+    choice = "continue it with the definition that began it, or abandon() it and start anew"
+    return WorkflowRefusedError(RefusalReason.INCOMPATIBLE_VERSION, f"{message}. Nothing was changed: {choice}.")

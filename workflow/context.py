@@ -32,6 +32,7 @@ __all__ = [
     "emit",
     "entered",
     "idempotency_key",
+    "in_memo",
     "interrupt",
     "interrupt_if",
     "memoize",
@@ -110,6 +111,11 @@ def current_step(caller: str) -> StepContext:
 def running_step() -> StepContext | None:
     """The step that runs here, or None outside one."""
     return _step.get()
+
+
+def in_memo() -> bool:
+    """Whether this code runs within a memo's closure."""
+    return bool(_scope.get())
 
 
 class entered:  # noqa: N801 - reads as a statement: `with entered(step):`

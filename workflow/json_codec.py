@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, cast
 
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel, RootModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from persistence import PersistenceError
@@ -29,6 +29,10 @@ _TEXT = frozenset({str})
 _class_of: Callable[[Any], type[Any]] = type
 """For a type checker, to which the type of anything is unknown; a `cast` for each value would cost time."""
 _PLAIN = (bool, int, float, str, list, dict, type(None))
+
+
+class _MisfitError(Exception):
+    """What was recorded does not fit its class as the program defines it now."""
 
 
 class _UnstorableError(Exception):
@@ -69,6 +73,10 @@ class JsonSerializer:
         """See `Serializer.loads`."""
         try:
             return self._decode(from_json(data))
+        except _MisfitError as change:
+            raise PersistenceError(
+                f"a record was written by another version of the program: {change}; give new fields a default, or go back"
+            ) from change
         except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError, OSError) as trouble:
             raise PersistenceError(f"a record cannot be decoded ({trouble}): it is corrupt or of another codec") from trouble
 
@@ -176,8 +184,12 @@ class JsonSerializer:
         if issubclass(cls, enum.Flag):
             return cls(stored)
         if issubclass(cls, enum.Enum):
-            return cls[stored]
-        return _rebuilt(cls, {key: self._decode(item) for key, item in stored.items()})
+            return _member(cls, stored)
+        fields = {key: self._decode(item) for key, item in stored.items()}
+        try:
+            return _rebuilt(cls, fields)
+        except ValueError as change:
+            raise _MisfitError(f"{cls.__qualname__} is defined otherwise now ({_told(change)})") from change
 
     def _known(self, name: str) -> type[Any] | None:
         return self._types.get(name) or defined_type(name)
@@ -194,6 +206,20 @@ def _fields(value: Any) -> dict[str, Any]:
             f"is of type {type(value).__qualname__}, which `types` lists: it is no enum, dataclass or pydantic model"
         )
     return {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
+
+
+def _member(cls: type[enum.Enum], name: str) -> enum.Enum:
+    if name not in cls.__members__:
+        raise _MisfitError(f"{cls.__qualname__} has no member {name!r} now")
+    return cls[name]
+
+
+def _told(change: ValueError) -> str:
+    """What does not fit, by the fields' names and without their values, which are nobody's business here."""
+    if not isinstance(change, ValidationError):
+        return str(change)
+    told = (f"{'.'.join(map(str, error['loc'])) or 'it'}: {error['msg']}" for error in change.errors(include_input=False))
+    return "; ".join(told)
 
 
 def _rebuilt(cls: type[Any], fields: dict[str, Any]) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 from persistence import PersistenceError
-from workflow.canonical import canonical_json
+from workflow.canonical import answer_json
 from workflow.errors import WorkflowError
 from workflow.events import Event
 from workflow.ids import check_run_id
@@ -57,13 +57,16 @@ class ExecutionRequest:
         expected_execution_attempt: int | None = None,
         expected_interrupt_id: int | None = None,
     ) -> Self:
-        """Continue a run. None brings no answer (recovery, due timer, retained outcome); anything else, ``{}`` too, is one."""
+        """Continue a run. None brings no answer (recovery, due timer, retained outcome); anything else, ``{}`` too, is one.
+
+        Where several branches wait, an answer must be bound to an interruption, or to the attempt that it was seen in.
+        """
         return cls(
             "resume",
             run_id=expected_run_id,
             expected_attempt=expected_execution_attempt,
             expected_interrupt_id=expected_interrupt_id,
-            _payload=None if payload is None else canonical_json(payload),
+            _payload=None if payload is None else answer_json(payload),
         )
 
     @classmethod
@@ -83,7 +86,7 @@ class ExecutionRequest:
             expected_interrupt_id=expected_interrupt_id,
             signal_name=name,
             position=position,
-            _payload=canonical_json({} if payload is None else payload),
+            _payload=answer_json({} if payload is None else payload),
         )
 
     @property

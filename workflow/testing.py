@@ -7,13 +7,14 @@ from persistence import InMemoryPersistence
 from workflow.clock import Clock, SystemClock
 from workflow.context import StepContext, entered
 from workflow.control import Control
+from workflow.effects import EffectOutsideMemoWarning, warn_of_effects
 from workflow.ids import new_run_id, new_writer
 from workflow.json_codec import JsonSerializer
 from workflow.output import Output
 from workflow.records import Ignition
 from workflow.store import RunStore
 
-__all__ = ["isolated"]
+__all__ = ["EffectOutsideMemoWarning", "isolated", "warn_of_effects"]
 
 
 @contextmanager
