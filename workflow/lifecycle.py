@@ -224,7 +224,7 @@ def _check_interrupt(workflow_id: str, control: Control, request: ExecutionReque
 
 
 def _check_addressed(workflow_id: str, control: Control, request: ExecutionRequest) -> None:
-    """While several branches wait, an answer says which of them it is for; the name of an event says it, "approval" does not."""
+    """While several branches wait, an answer says for which of them it is. The name of an event says it, "approval" does not."""
     if not control.pending_steps or control.interrupt is None:
         return
     is_event = isinstance(asked := control.interrupt.request, WaitForEventRequest) and asked.comes_over_the_bus
