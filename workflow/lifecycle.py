@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from workflow.canonical import canonical_json
 from workflow.control import AcceptedInput, ActiveInterrupt, Control
 from workflow.errors import RefusalReason, RunInFlightError, StaleRunError, WorkflowError, WorkflowRefusedError
-from workflow.interrupts import InputKind, InterruptType, WaitForEventRequest
+from workflow.interrupts import InputKind, InterruptType
 from workflow.requests import ExecutionRequest
 from workflow.status import WorkflowStatus
 
@@ -205,7 +205,6 @@ def _input(workflow_id: str, control: Control, request: ExecutionRequest, now: d
     if request.has_payload:
         if control.interrupt is None:
             raise _refused(RefusalReason.NOT_AWAITED, workflow_id, "its run waits for no answer")
-        _check_addressed(workflow_id, control, request)
         if control.status not in (WorkflowStatus.SUSPENDED, WorkflowStatus.FAILED):
             raise _executing(workflow_id, control)
         return AcceptedInput(InputKind.EVENT, request.payload, request.position)
@@ -221,18 +220,6 @@ def _check_interrupt(workflow_id: str, control: Control, request: ExecutionReque
     if request.expected_interrupt_id is not None and (current is None or current.id != request.expected_interrupt_id):
         asked = f"interruption #{request.expected_interrupt_id}"
         raise _refused(RefusalReason.NOT_AWAITED, workflow_id, f"its run does not wait for {asked} (any more)")
-
-
-def _check_addressed(workflow_id: str, control: Control, request: ExecutionRequest) -> None:
-    """While several branches wait, an answer says for which of them it is. The name of an event says it, "approval" does not."""
-    if not control.pending_steps or control.interrupt is None:
-        return
-    is_event = isinstance(asked := control.interrupt.request, WaitForEventRequest) and asked.comes_over_the_bus
-    is_named = request.signal_name is not None and is_event
-    if not is_named and request.expected_interrupt_id is None and request.expected_attempt is None:
-        count = len(control.waiting_steps)
-        told = f"{count} requests are open, and the answer does not say for which it is: pass `expected_interrupt_id`"
-        raise _refused(RefusalReason.NOT_AWAITED, workflow_id, told)
 
 
 def _due_input(control: Control, now: dt.datetime) -> AcceptedInput | None:

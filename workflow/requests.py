@@ -57,10 +57,7 @@ class ExecutionRequest:
         expected_execution_attempt: int | None = None,
         expected_interrupt_id: int | None = None,
     ) -> Self:
-        """Continue a run. None brings no answer (recovery, due timer, retained outcome); anything else, ``{}`` too, is one.
-
-        Where several branches wait, an answer must be bound to an interruption, or to the attempt that it was seen in.
-        """
+        """Continue a run. None brings no answer (recovery, due timer, retained outcome); anything else, ``{}`` too, is one."""
         return cls(
             "resume",
             run_id=expected_run_id,
