@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+import console.asking
 from console.asking import follow
 from console.joining import Joined
+from console.output import say as write
 from workers import MeshClient, Settings, register
 from workers.testing import InMemoryRuntime
 from workflow import (
@@ -34,7 +36,9 @@ class Shown:
     def done(self) -> None: ...
 
 
-def test_a_failure_that_is_tried_again_is_said_once_and_waited_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_that_is_tried_again_is_said_once_and_waited_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     errors = [ValueError("the agent is ill")]
 
     def work(event: Go, state: WorkflowState) -> StopEvent:
@@ -55,12 +59,23 @@ def test_a_failure_that_is_tried_again_is_said_once_and_waited_out(tmp_path: Pat
     definition = client.runtime.definition("waited-briefing", "b:1")
     with pytest.raises(ValueError, match="ill"):
         definition.run(ExecutionRequest.resume())
-    later = threading.Timer(0.5, definition.run, [ExecutionRequest.resume()])
-    later.start()
+    told = threading.Event()
+
+    def say(line: str) -> None:
+        write(line)
+        told.set()
+
+    def work_when_told() -> None:
+        if told.wait(30):
+            definition.run(ExecutionRequest.resume())
+
+    monkeypatch.setattr(console.asking, "say", say)
+    worker = threading.Thread(target=work_when_told)
+    worker.start()
 
     result = follow(handle, mesh, Shown())
 
-    later.join()
+    worker.join()
     assert (result.status, result.result) == (WorkflowStatus.COMPLETED, "text")
     [said] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("jarvis: ")]
     assert said.startswith("jarvis: ValueError: the agent is ill; it is tried again at 20")
