@@ -270,6 +270,7 @@ class Workflow(Generic[StateT]):
     def prepare(self, request: ExecutionRequest | None) -> Running[StateT]:
         """One call with everything resolved as it stands now. For the engine's own entries."""
         asked = request or ExecutionRequest.start(recover_failed=True)
+        self._check_renewal()
         return Running(self._store(), self._plan(), asked, self._start())
 
     # --- settling -----------------------------------------------------------------------------------------------------------
@@ -338,6 +339,11 @@ class Workflow(Generic[StateT]):
         if self.lease_timeout is not None and self.lease_timeout < MIN_LEASE:
             raise WorkflowError(f"lease_timeout must be at least {MIN_LEASE} second or None, not {self.lease_timeout!r}")
         return self.lease_timeout
+
+    def _check_renewal(self) -> None:
+        # A store that joins somebody's transaction takes calls from one thread, and the renewer is another.
+        if self.lease_timeout is not None and self.lease_renewal and getattr(self._persistence, "joined", False):
+            raise WorkflowError("the store joins a transaction, in which no lease can be renewed: set lease_renewal=False")
 
     def _build(self, start: type[Event], state: WorkflowState, resources: WorkflowResources) -> Graph:
         middleware = (*check_middleware(self.middleware()), *self._middleware)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from persistence import IndexEntry, PersistenceError
 from persistence.sql import SqlPersistence
+from workflow import ExecutionRequest, StartEvent, StopEvent, Workflow, WorkflowError, WorkflowState
 
 ENTRY = IndexEntry("p", 1.0, "name")
 APPEND = [("log", b"told")]
@@ -77,6 +78,18 @@ def test_another_thread_is_refused_with_what_to_leave_out(connection, store):
     renewing.join()
     assert "lease_renewal=False" in str(caught[0])
     assert joined.get("p", "f") == b"1"
+
+
+def test_a_run_whose_lease_would_be_renewed_is_refused_before_it_begins(connection, store):
+    def begin(event: StartEvent, state: WorkflowState) -> StopEvent:
+        return StopEvent("done")
+
+    leased = Workflow("w", nodes=[begin], start_event=StartEvent(), lease_timeout=60, persistence=SqlPersistence(connection))
+    with pytest.raises(WorkflowError, match="lease_renewal=False"):
+        leased.run()
+    assert leased.inspect() is None
+    assert leased.ignite()
+    assert leased.reconfigure(lease_renewal=False).run(ExecutionRequest.resume()).execution.result == "done"
 
 
 def test_a_connection_that_commits_by_itself_is_refused(any_url):
