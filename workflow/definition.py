@@ -342,7 +342,7 @@ class Workflow(Generic[StateT]):
 
     def _check_renewal(self) -> None:
         # A store that joins somebody's transaction takes calls from one thread, and the renewer is another.
-        if self.lease_timeout is not None and self.lease_renewal and getattr(self._persistence, "joined", False):
+        if self.lease_timeout is not None and self.lease_renewal and getattr(self._persistence, "joined", False) is True:
             raise WorkflowError("the store joins a transaction, in which no lease can be renewed: set lease_renewal=False")
 
     def _build(self, start: type[Event], state: WorkflowState, resources: WorkflowResources) -> Graph:

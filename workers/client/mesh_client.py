@@ -14,6 +14,7 @@ from workers.client.editions import next_edition, reserved_run_id
 from workers.client.handle import RunHandle
 from workers.composition import Runtime
 from workers.definitions import BRIEFING
+from workers.errors import WorkersError
 from workers.history import ABANDONED, PastPage, PastRun, Query
 from workers.settings import Settings
 from workflow import (
@@ -113,7 +114,12 @@ class MeshClient:
     def signal(
         self, workflow_id: str, event: str, payload: Any = None, *, run_id: str | None = None, interrupt_id: int | None = None
     ) -> bool:
-        """Deliver an event to the run, which must wait for it now. Otherwise as `answer`."""
+        """Deliver an event to the run, which must wait for it now. Otherwise as `answer`.
+
+        An approval names the question that was shown: raises `WorkersError` for one that does not.
+        """
+        if event == "approval" and (run_id is None or interrupt_id is None):
+            raise WorkersError("an approval names the run and the interruption that was shown: use approve()")
         request = ExecutionRequest.signal(event, payload, expected_run_id=run_id, expected_interrupt_id=interrupt_id)
         return self._deliver(workflow_id, request)
 

@@ -4,8 +4,6 @@ workflow       what it does
 values         records an event with values of every kind, waits for `values.checked`, and says which ones came back changed
 unstorable     records an event with a value that records cannot hold
 lingering      ends at once; its process goes on for a long time afterwards, without giving a sign
-resting        sleeps for a moment, so that a sweeper has to continue it
-briefly-held   `held`, with a lease of a few seconds
 """
 
 import datetime as dt
@@ -21,10 +19,8 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from scripted_work import HeldWorkflow
-
 from workers import register
-from workflow import Event, StopEvent, Workflow, WorkflowResources, WorkflowState, await_event, memoize, sleep_until
+from workflow import Event, StopEvent, Workflow, WorkflowResources, WorkflowState, await_event
 
 LEASE = 3
 """Seconds."""
@@ -115,11 +111,6 @@ def linger(event: Asked, state: WorkflowState) -> StopEvent:
     return StopEvent("done")
 
 
-def rest(event: Asked, state: WorkflowState) -> StopEvent:
-    sleep_until(memoize("morning", lambda: dt.datetime.now(dt.UTC) + dt.timedelta(seconds=0.2)))
-    return StopEvent("rested")
-
-
 def defined(*nodes: Any) -> Any:
     """A factory of definitions."""
     options: dict[str, Any] = {
@@ -134,5 +125,3 @@ def defined(*nodes: Any) -> Any:
 register("values", defined(carry, check))
 register("unstorable", defined(carry_a_lock, check))
 register("lingering", defined(linger))
-register("resting", defined(rest))
-register("briefly-held", lambda workflow_id: HeldWorkflow(workflow_id, lease_timeout=LEASE))

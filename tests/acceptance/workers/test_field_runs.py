@@ -1,7 +1,6 @@
 """Cases from the field: values that change on their way through the store, runs that stand for ever or are declared dead."""
 
 import signal
-import time
 from typing import Any
 
 import pytest
@@ -12,8 +11,6 @@ from workflow.index import RunSummary
 pytestmark = pytest.mark.processes
 
 MODULES = "workers.definitions,scripted_work,field_work"
-LEASE = 3
-"""Seconds of lease of the runs that are held."""
 
 
 @pytest.fixture
@@ -45,25 +42,6 @@ def test_f5_what_cannot_be_kept_is_refused_with_its_place_when_it_is_recorded(wo
     assert failed.failure.retry_at is None
 
 
-def test_f7_a_run_whose_worker_was_killed_is_free_when_its_lease_ends(work: Any, until: Any) -> None:
-    sweeper(work)
-    work.hold()
-    first = work.worker("solo")
-    run = work.client.start("briefly-held", "orphan")
-    until(work.began, first.output)
-    killed = time.monotonic()
-    first.end()  # kill -9, as the kernel does it that is out of memory
-
-    second = work.worker("solo")
-    until(lambda: len(work.began()) == 2, second.output)
-    taken_over = time.monotonic() - killed
-    work.release()
-
-    assert run.wait(30).result == "done"
-    assert run.snapshot().execution_attempt == 2
-    print(f"taken over after {taken_over:.1f} s, with a lease of {LEASE} s")
-
-
 def test_f7_a_run_that_ends_between_two_looks_is_never_called_dead(work: Any, until: Any) -> None:
     watching = sweeper(work)
     worker = work.worker("threads")
@@ -88,27 +66,6 @@ def test_f7_a_process_that_lingers_after_its_run_has_ended_holds_nothing(work: A
     assert worker.popen.poll() is None, "it still lingers"
     assert (status(run), run.snapshot().execution_attempt) == (WorkflowStatus.COMPLETED, 1)
     assert next_worker.popen.poll() is None
-
-
-def test_f7_a_sweeper_that_was_paused_declares_nobody_dead_when_it_comes_back(work: Any, until: Any) -> None:
-    """It stands still for longer than a lease, while a worker holds one run and another run comes to its end."""
-    watching = sweeper(work)
-    worker = work.worker("threads")
-    work.hold()
-    held = work.client.start("briefly-held", "held through it")
-    until(work.began, worker.output)
-    first = held.snapshot().lease_expires_at
-    watching.signal(signal.SIGSTOP)
-    quick = work.client.start("lingering", "ended meanwhile")
-    assert quick.wait(30).result == "done"
-    until(lambda: (held.snapshot().lease_expires_at - first).total_seconds() > LEASE, "the lease is renewed meanwhile")
-    waiting = work.client.start("resting", "seen by the sweeper")
-    watching.signal(signal.SIGCONT)
-
-    until(lambda: status(waiting) is WorkflowStatus.COMPLETED, watching.output)
-    work.release()
-    assert held.wait(30).result == "done"
-    assert [run.snapshot().execution_attempt for run in (held, quick, waiting)] == [1, 1, 2]
 
 
 def status(run: Any) -> WorkflowStatus | None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from workers import MeshClient, register
+from workers import MeshClient, WorkersError, register
 from workers.testing import InMemoryRuntime
 from workflow import (
     ApprovalRequest,
@@ -135,6 +135,8 @@ def test_f1_an_answer_without_the_question_is_no_answer(mesh) -> None:
     mesh.start()
     with pytest.raises(TypeError, match="run_id"):
         mesh.client.approve("w", "yes")
+    with pytest.raises(WorkersError, match="use approve"):
+        mesh.client.signal("w", "approval", "yes")
     assert mesh.client.inspect("w").deferred_interrupts == 1
 
 
