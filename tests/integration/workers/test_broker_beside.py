@@ -32,5 +32,7 @@ def test_a_socket_with_credentials_lends_its_next_database(path: str, store: str
 
 
 def test_without_them_it_is_refused(path: str) -> None:
-    with kombu.Connection(broker_beside(f"unix://{path}?db=2")) as connection, pytest.raises(OperationalError):
+    once = {"max_retries": 0}
+    beside = kombu.Connection(broker_beside(f"unix://{path}?db=2"), transport_options=once)
+    with beside as connection, pytest.raises(OperationalError):
         connection.default_channel.client.ping()
