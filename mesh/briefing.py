@@ -11,7 +11,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, Self
 
+from pydantic import AwareDatetime
+
 from mesh.errors import MeshError
+from mesh.lateness import labelled
 from mesh.resources import JarvisResources
 from mesh.roles.assignment import Assignment
 from workflow import Event, Node, StopEvent, Workflow, WorkflowState
@@ -33,11 +36,12 @@ _ID = re.compile(r"jarvis-briefing-(?:(?P<operator>.+)-)?(?P<date>\d{4}-\d\d-\d\
 
 
 class BriefingStarted(Event):
-    """A briefing is wanted for a local date of the operator."""
+    """A briefing is wanted for a local date of the operator. ``due`` is when it should be there, by the operator's clock."""
 
     date: dt.date
     edition: int = 1
     operator: str | None = None
+    due: AwareDatetime | None = None
 
 
 class ResearchCompleted(Event):
@@ -56,6 +60,7 @@ class BriefingState(WorkflowState):
     """What the nodes hand on."""
 
     date: dt.date | None = None
+    due: AwareDatetime | None = None
     notes: str = ""
     """Where this edition's notes are kept: the first part of their keys."""
     research: str | None = None
@@ -93,7 +98,7 @@ class Research(_RoleNode):
 
     def __call__(self, event: BriefingStarted, state: BriefingState, resources: JarvisResources) -> ResearchCompleted:
         """Take the date from the event and ask the research role."""
-        state.date, state.notes = event.date, _notes(event)
+        state.date, state.due, state.notes = event.date, event.due, _notes(event)
         state.research = self.ask(state, resources)
         self.tell(state.research, state, resources)
         return ResearchCompleted()
@@ -119,8 +124,8 @@ class Compose(_RoleNode):
     role = "briefing"
 
     def __call__(self, event: OperationsCompleted, state: BriefingState, resources: JarvisResources) -> BriefingComposed:
-        """Ask the briefing role, which sees research and operations."""
-        state.briefing = self.ask(state, resources)
+        """Ask the briefing role, which sees research and operations. A late briefing says so."""
+        state.briefing = labelled(self.ask(state, resources), state.due, resources.clock.now())
         return BriefingComposed()
 
 

@@ -1,4 +1,4 @@
-"""The four ports in one hand: what the mesh's workflows can use while a segment runs."""
+"""The four ports in one hand, and a clock: what the mesh's workflows can use while a segment runs."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from mesh.ports import JarvisAgentFactory, JarvisHeartbeatStore, JarvisKnowledgeStore, JarvisSignalBus
-from workflow import WorkflowResources
+from workflow import Clock, SystemClock, WorkflowResources
 
 __all__ = ["JarvisResources"]
 
@@ -21,6 +21,7 @@ class JarvisResources(WorkflowResources):
         heartbeats: JarvisHeartbeatStore,
         agents: JarvisAgentFactory,
         *,
+        clock: Clock | None = None,
         closers: Sequence[Callable[[], None]] = (),
     ) -> None:
         super().__init__()
@@ -28,6 +29,7 @@ class JarvisResources(WorkflowResources):
         self.knowledge = knowledge
         self.heartbeats = heartbeats
         self.agents = agents
+        self.clock = clock or SystemClock()
         self._closing = ExitStack()
         for close in closers:
             self._closing.callback(close)

@@ -219,7 +219,7 @@ class Runtime:
             self.celery.close()
 
     def _resources(self) -> JarvisResources:
-        return JarvisResources(self.signals, self.knowledge, self.heartbeats, self.agents)
+        return JarvisResources(self.signals, self.knowledge, self.heartbeats, self.agents, clock=self.clock)
 
 
 def _kept(made: Workflow[Any]) -> Workflow[Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bus import BusError, Signal, SignalConsumer
-from mesh.briefing import briefing_id
+from mesh.briefing import BriefingStarted, briefing_id
 from persistence import IndexEntry, PersistenceError, UnreachableError
 from workers import registry
 from workers.client.editions import next_edition, reserved_run_id
@@ -78,11 +78,17 @@ class MeshClient:
             pass  # somebody else was given this number a moment earlier: the log shows it now
         return handle
 
-    def enqueue_edition(self, date: dt.date, edition: int, *, tag: str | None = None) -> RunHandle:
-        """One edition of a date's briefing: new, under way, or finished and kept. One that failed is tried again."""
+    def enqueue_edition(
+        self, date: dt.date, edition: int, *, due: dt.datetime | None = None, tag: str | None = None
+    ) -> RunHandle:
+        """One edition of a date's briefing: new, under way, or finished and kept. One that failed is tried again.
+
+        One that is written long after it was ``due`` (aware, in the operator's zone) says so.
+        """
         workflow_id = briefing_id(date, edition)
+        event = BriefingStarted(date=date, edition=edition, due=due)
         # A reserved run never replaces one that is there, not even a failed one: that is taken up again instead.
-        handle = self.start(BRIEFING, workflow_id, run_id=reserved_run_id(workflow_id), tag=tag)
+        handle = self.start(BRIEFING, workflow_id, event, run_id=reserved_run_id(workflow_id), tag=tag)
         snapshot = handle.snapshot()
         if not handle.created and snapshot is not None and snapshot.status is WorkflowStatus.FAILED:
             self.retry(handle.workflow_id, run_id=handle.run_id)

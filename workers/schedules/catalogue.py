@@ -59,7 +59,8 @@ def briefing_schedule(settings: "Settings") -> Schedule:
 
 def _briefing(settings: "Settings") -> Scheduled:
     def begin(client: "MeshClient", occurrence: Occurrence) -> None:
-        client.enqueue_edition(occurrence.slot.local.date(), 1, tag=occurrence.tag)
+        due = occurrence.slot.at.astimezone(settings.mesh.operator.tzinfo)
+        client.enqueue_edition(occurrence.slot.local.date(), 1, due=due, tag=occurrence.tag)
 
     return Scheduled(briefing_schedule(settings), lambda slot: briefing_id(slot.local.date()), begin)
 
