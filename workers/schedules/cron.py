@@ -1,7 +1,8 @@
 """Cron expressions: minute, hour, day of the month, month, day of the week. Pure.
 
-A field is ``*``, a number, a range ``1-5``, or one of these with a step ``*/15``; several are joined by commas. Months and days
-of the week may be named (``jan``, ``mon``); Sunday is 0 and 7. Where both kinds of day are restricted, either will do, as cron
+A field is ``*``, a number, a range ``1-5``, or one of these with a step ``*/15``; several are joined by commas. A range may go
+over the end: the hours ``22-5`` are those of a night. Months and days of the week may be named (``jan``, ``mon``); Sunday is 0
+and 7. Where both kinds of day are restricted, either will do, as cron
 has always had it.
 """
 
@@ -69,8 +70,16 @@ def _numbers(field: str, text: str, lowest: int, highest: int, names: Mapping[st
         if slash and not (step.isascii() and step.isdigit() and int(step) > 0):
             raise ValueError(f"the {field} {part!r} has no step that counts: write it such as */15")
         first, last = _span(field, span, lowest, highest, names or {}, open_ended=bool(slash))
-        found.update(range(first, last + 1, int(step) if slash else 1))
+        count = _count(lowest, highest)
+        if last < first:
+            last += count
+        found.update(lowest + (number - lowest) % count for number in range(first, last + 1, int(step) if slash else 1))
     return frozenset(found)
+
+
+def _count(lowest: int, highest: int) -> int:
+    """How many values a field has. Sunday has two numbers."""
+    return highest - lowest + (0 if highest == _SUNDAY else 1)
 
 
 def _span(field: str, text: str, lowest: int, highest: int, names: Mapping[str, int], *, open_ended: bool) -> tuple[int, int]:
@@ -84,8 +93,6 @@ def _span(field: str, text: str, lowest: int, highest: int, names: Mapping[str, 
     end = _number(field, last, lowest, highest, names)
     if end == 0 and names is _WEEKDAYS:
         end = _SUNDAY  # fri-sun
-    if end < begin:
-        raise ValueError(f"the {field} {text!r} runs backwards: write the smaller one first")
     return begin, end
 
 

@@ -5,16 +5,20 @@ test:asked               list    a role, pushed each time its agent is asked
 test:answer:<role>       string  what the agent says; without it, "<role> of <date>"
 test:hold:<role>         string  while it exists the agent does not answer
 test:fail:<role>         string  the number of times that the agent still fails
+test:hold:delivery       string  while it exists the finished briefing is not published
+test:delivering          list    pushed each time a finished briefing is about to be published
 """
 
 import os
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
-from bus import RedisSignalBus
+from bus import RedisSignalBus, Signal
 from mesh.briefing import DailyBriefingWorkflow
 from mesh.heartbeats import RedisHeartbeatStore
 from mesh.knowledge import RedisKnowledgeStore
@@ -25,6 +29,13 @@ from workers import register
 HOLD_LIMIT = 60
 
 
+def held(client: redis.Redis, what: str) -> None:
+    """Wait while the test says so."""
+    deadline = time.monotonic() + HOLD_LIMIT
+    while client.exists(f"test:hold:{what}") and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 class FollowingAgent:
     def __init__(self, client: redis.Redis, role: str) -> None:
         self._client = client
@@ -32,14 +43,21 @@ class FollowingAgent:
 
     def perform(self, assignment: Assignment) -> str:
         self._client.rpush("test:asked", self._role)
-        deadline = time.monotonic() + HOLD_LIMIT
-        while self._client.exists(f"test:hold:{self._role}") and time.monotonic() < deadline:
-            time.sleep(0.02)
+        held(self._client, self._role)
         if int(self._client.get(f"test:fail:{self._role}") or 0) > 0:
             self._client.decr(f"test:fail:{self._role}")
             raise RuntimeError(f"{self._role} is ill")
         answer = self._client.get(f"test:answer:{self._role}")
         return answer.decode() if answer else f"{self._role} of {assignment.date}"
+
+
+class HeldBus(RedisSignalBus):
+    def publish(self, id: str, topic: str, payload: Mapping[str, Any], *, strict: bool = False) -> Signal:  # noqa: A002
+        if topic == "briefing.ready":
+            with redis.Redis.from_url(os.environ["JARVIS_REDIS_URL"]) as client:
+                client.rpush("test:delivering", id)
+                held(client, "delivery")
+        return super().publish(id, topic, payload, strict=strict)
 
 
 class FollowingAgents:
@@ -56,7 +74,7 @@ def resources() -> JarvisResources:
     # The agents outlast a server that is down for a while, as agents that need no server would.
     patient = redis.Redis.from_url(url, retry=Retry(ConstantBackoff(0.1), 300))
     return JarvisResources(
-        RedisSignalBus(client),
+        HeldBus(client),
         RedisKnowledgeStore(client),
         RedisHeartbeatStore(client),
         FollowingAgents(patient),

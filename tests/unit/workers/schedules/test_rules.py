@@ -13,6 +13,7 @@ from workers.schedules.rules import moments_of
 
 UTC = dt.UTC
 DAY = dt.timedelta(days=1)
+SECOND = dt.timedelta(seconds=1)
 BERLIN = ZoneInfo("Europe/Berlin")
 
 zones = st.sampled_from(sorted(available_timezones() - {"localtime", "posixrules"})).map(ZoneInfo)
@@ -63,29 +64,37 @@ def between(rule: Every | WallTimes, zone: str, first: str, last: str) -> list[s
 # --- the cases from the field -------------------------------------------------------------------------------------------------
 
 
-def test_a_daily_time_that_is_left_out_happens_once_that_day_and_as_much_later() -> None:
+def test_d4_a_daily_time_that_is_left_out_happens_once_that_day_and_as_much_later() -> None:
     rule = WallTimes.daily(dt.time(2, 30))
     assert between(rule, "Europe/Berlin", "2026-03-28", "2026-03-30") == ["28 02:30 +0100", "29 03:30 +0200", "30 02:30 +0200"]
 
 
-def test_a_daily_time_that_comes_twice_happens_once_that_day() -> None:
+def test_d4_a_daily_time_that_comes_twice_happens_once_that_day() -> None:
     rule = WallTimes.daily(dt.time(2, 30))
     assert between(rule, "Europe/Berlin", "2026-10-24", "2026-10-26") == ["24 02:30 +0200", "25 02:30 +0200", "26 02:30 +0100"]
 
 
 @pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"])
-def test_a_daily_time_beside_the_change_is_untouched(day: str) -> None:
+def test_d4_a_daily_time_beside_the_change_is_untouched(day: str) -> None:
     [slot] = between(WallTimes.daily(dt.time(7, 0)), "Europe/Berlin", day, day)
     assert slot[3:8] == "07:00"
 
 
 @pytest.mark.parametrize("expression", ["0 * * * *", "0 0-23 * * *", "0 */1 * * *"])
 @pytest.mark.parametrize(("day", "hours"), [("2026-03-08", 23), ("2026-06-01", 24), ("2026-11-01", 25)])
-def test_an_hourly_schedule_has_as_many_runs_as_the_day_has_hours(expression: str, day: str, hours: int) -> None:
+def test_d4_an_hourly_schedule_has_as_many_runs_as_the_day_has_hours(expression: str, day: str, hours: int) -> None:
     slots = between(WallTimes.cron(expression), "US/Pacific", day, day)
     assert len(slots) == hours
     if hours == 25:
         assert slots[1:3] == ["01 01:00 -0700", "01 01:00 -0800"]
+
+
+@pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-10-25", 25)])
+def test_d4_a_sweep_each_minute_is_not_touched(day: str, hours: int) -> None:
+    begin = dt.datetime.fromisoformat(day).replace(tzinfo=BERLIN).astimezone(UTC)
+    slots = list(schedule(Every(60)).between(begin - dt.timedelta(seconds=1), begin + dt.timedelta(hours=hours) - SECOND))
+    assert len(slots) == hours * 60
+    assert {(later.at - earlier.at).total_seconds() for earlier, later in pairwise(slots)} == {60}
 
 
 def test_both_passes_have_keys_of_their_own() -> None:
