@@ -12,6 +12,7 @@ from workers.schedules.catalogue import scheduled
 from workers.schedules.looking import ScheduleLook
 from workers.settings import Settings
 from workers.signals.consumers import run_consumers
+from workers.signals.outcry import Outcry
 from workers.startup import mistakes_explained
 from workers.sweeper import Sweeper
 from workers.telemetry import configure_logging
@@ -36,12 +37,13 @@ def main(arguments: list[str]) -> int:
 
 
 def run_sweeper(runtime: Runtime) -> None:
-    """Sweep, and beside it look at the schedules, pass on the history of runs and tidy up, until SIGTERM or SIGINT."""
+    """Sweep, and beside it look at the schedules and the server, pass on history and tidy up, until SIGTERM or SIGINT."""
     look = ScheduleLook(MeshClient(runtime=runtime), scheduled(runtime.settings))
     every = runtime.settings.sweep_every
     beside = (
         Beside("schedules", look.look_patiently, every=every),
         Beside("history", runtime.relay.run_patiently, every=every),
+        Beside("outcry", Outcry(runtime).look_patiently, every=runtime.settings.schedule.watchdog_every),
         Beside("housekeeping", Housekeeping(runtime).look_patiently, every=LOOK_EVERY),
     )
     sweeper = Sweeper(

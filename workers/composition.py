@@ -79,6 +79,13 @@ class Runtime:
         return RedisPersistence(self.client, prefix=ALERT_PREFIX)
 
     @cached_property
+    def deliveries_here(self) -> Persistence:
+        """Which alerts this machine has delivered, on its own disk: no server that is full or forgets takes that away."""
+        from persistence.file import FilePersistence
+
+        return FilePersistence(self.settings.home / "alerts")
+
+    @cached_property
     def archive(self) -> RunArchive:
         """What has become of runs."""
         settings = self.settings

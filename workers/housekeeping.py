@@ -35,7 +35,8 @@ class Housekeeping:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._deliveries = DeliveryLedger(runtime.deliveries, now=runtime.clock.now)
+        stores = (runtime.deliveries, runtime.deliveries_here)
+        self._deliveries = [DeliveryLedger(store, now=runtime.clock.now) for store in stores]
         self._troubled = False
 
     def look_patiently(self) -> None:
@@ -51,7 +52,7 @@ class Housekeeping:
     def look(self) -> int:
         """Forget what is over. Returns how much that was."""
         before = self._runtime.clock.now() - DAY
-        return self._forget_workers(before) + self._forget_sweeps(before) + self._deliveries.tidy()
+        return self._forget_workers(before) + self._forget_sweeps(before) + sum(each.tidy() for each in self._deliveries)
 
     def _forget_workers(self, before: dt.datetime) -> int:
         heartbeats = self._runtime.heartbeats

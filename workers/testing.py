@@ -106,6 +106,11 @@ class InMemoryRuntime(Runtime):
         return InMemoryPersistence()
 
     @cached_property
+    def deliveries_here(self) -> Persistence:
+        """See `Runtime.deliveries_here`."""
+        return InMemoryPersistence()
+
+    @cached_property
     def archive(self) -> RunArchive:
         """See `Runtime.archive`."""
         return RunArchive(InMemoryPersistence())

@@ -160,18 +160,21 @@ class RedisSignalBus:
         return self._link.repeat(self._link.call(_SNAPSHOT, names, [group]))[0]
 
     def _with_stream(self, sum_so_far: GroupInfo, keys: StreamKeys, snapshot: list[Any]) -> GroupInfo:
-        info, retrying, dead, (pending, oldest), consumers = snapshot
+        info, retrying, dead, (pending, oldest), consumers, entries = snapshot
         told = _pairs(info)
         reached, lag = EntryId.parse(told[b"last-delivered-id"]), told.get(b"lag")
-        # The server does not know the lag of a group that started in the middle of a stream: then they are counted.
-        unread = lag if isinstance(lag, int) else sum(1 for _ in self._raw_entries(keys.stream, reached))
+        first = self._first_after(keys.stream, reached)
+        # The server does not know the lag of a group that started in the middle of a stream: then they are counted. Before 7.2
+        # it takes what was trimmed unread for unread ever after.
+        known = min(lag, entries) if isinstance(lag, int) else sum(1 for _ in self._raw_entries(keys.stream, reached))
+        unread = 0 if first is None else known
         return GroupInfo(
             sum_so_far.name,
             unread=sum_so_far.unread + unread,
             pending=sum_so_far.pending + pending,
             retrying=sum_so_far.retrying + retrying,
             dead=sum_so_far.dead + dead,
-            oldest_unread=earliest(sum_so_far.oldest_unread, self._first_after(keys.stream, reached) if unread else None),
+            oldest_unread=earliest(sum_so_far.oldest_unread, first if unread else None),
             oldest_pending=earliest(sum_so_far.oldest_pending, EntryId.parse(oldest).time if pending else None),
             # A consumer reads all streams of its group under one name.
             consumers=max(sum_so_far.consumers, len(consumers)),

@@ -12,6 +12,10 @@ from console.output import is_terminal, put_words, say
 from console.wording import next_briefing_line, shown_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from console.health.findings import Finding
+    from persistence.redis import RedisLink
     from workers.processes import Supervisor
     from workers.settings import Settings
 
@@ -46,6 +50,8 @@ def _with_server(settings: "Settings", supervisor: "Supervisor", logs: LogFollow
         link = server_link(settings)
         link.run(lambda client: client.ping())
         say(f"server: {link.address}, as configured")
+        for finding in _wrong_with(link):
+            say(f"server: {finding.check}: {finding.fact}; {finding.meaning}")
         return settings
     from console.joining import at_address
     from workers.embedded import start_server
@@ -54,6 +60,15 @@ def _with_server(settings: "Settings", supervisor: "Supervisor", logs: LogFollow
     logs.add("server", supervisor.log_path("server"))
     say(f"server: private, at {address.socket}, data in {_short(supervisor.folder)}")
     return at_address(settings, address)
+
+
+def _wrong_with(link: "RedisLink") -> "Iterator[Finding]":
+    """What `jarvis doctor` would call wrong of the configured server."""
+    from console.health.findings import State, judge_server
+    from console.health.servers import read_servers
+
+    for facts in read_servers(link):
+        yield from (finding for finding in judge_server(facts) if finding.state is State.WRONG)
 
 
 def _start(settings: "Settings", supervisor: "Supervisor", logs: LogFollower) -> None:

@@ -15,6 +15,7 @@ def sweep() -> None:
     """Look once at every agent that should beat, and publish an alert for each that has stopped.
 
     Sweeping the same facts again, or at the same time as somebody else, adds no alert.
+    Where the server takes no writes, people are told that.
     """
     from console.joining import visit
     from workers.settings import Settings
@@ -33,8 +34,16 @@ def found_lines(found: dict[str, Any]) -> list[str]:
 
 
 def _sweep(mesh: "Joined") -> dict[str, Any] | None:
+    from persistence import PersistenceError, UnreachableError
     from workers.schedules.watchdog import sweep_watchdog
+    from workers.signals.outcry import Outcry
 
     now = dt.datetime.now(dt.UTC)
     # Not the id of beat's slot: whoever asks wants to know now, also when the slot has had its sweep.
-    return sweep_watchdog(mesh.client.runtime, f"watchdog-{now:%Y%m%dT%H%M%S}-{now.microsecond:06}", now)
+    try:
+        return sweep_watchdog(mesh.client.runtime, f"watchdog-{now:%Y%m%dT%H%M%S}-{now.microsecond:06}", now)
+    except UnreachableError:
+        raise
+    except PersistenceError:
+        Outcry(mesh.client.runtime).look_patiently()
+        raise

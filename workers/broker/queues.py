@@ -14,14 +14,27 @@ __all__ = ["oldest_sent", "waiting_messages"]
 def waiting_messages(connection: Any, queue: str) -> int:
     """How many messages wait on a queue."""
     with connection.channel() as channel:
+        if isinstance(channel, over_redis.Channel):
+            return _length(channel, queue)
         if isinstance(channel, virtual.Channel):
-            # kombu asks Redis whether the queue exists without the prefix of our keys, and so takes every queue for missing.
             return channel._size(queue)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownVariableType]
         try:
             # A question of which the answer is "no such queue" costs the channel: each has its own.
             return channel.queue_declare(queue, passive=True).message_count
         except connection.channel_errors:
             return 0
+
+
+def _length(channel: Any, queue: str) -> int:
+    """How many messages a queue has on Redis.
+
+    kombu asks whether it exists without the prefix of our keys, and so takes every queue for missing; and it asks for the
+    length in a transaction, which a full server refuses.
+    """
+    with channel.client.pipeline(transaction=False) as pipe:
+        for priority in channel.priority_steps:
+            pipe.llen(channel._q_for_pri(queue, priority))
+        return sum(pipe.execute())
 
 
 def oldest_sent(connection: Any, queue: str) -> float | None:

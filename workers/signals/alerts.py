@@ -8,7 +8,7 @@ knows whether the alert arrived: the log and `jarvis doctor` say so, and it is s
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import apprise
 import structlog
@@ -16,12 +16,24 @@ import structlog
 from bus import Signal
 from workers.errors import SettingsError
 from workers.history.telling import FAILED_TOPIC, STALLED_TOPIC, SUSPENDED_TOPIC
-from workers.signals.deliveries import DeliveryLedger, DeliveryState
+from workers.signals.deliveries import DeliveryState
 
-__all__ = ["AlertDelivery", "DeliveryFailedError", "Send", "alert_text", "check_addresses", "send_with_apprise"]
+__all__ = [
+    "REFUSING_TOPIC",
+    "AlertDelivery",
+    "DeliveryFailedError",
+    "Ledger",
+    "Send",
+    "alert_text",
+    "check_addresses",
+    "send_with_apprise",
+]
 
 Send = Callable[[str, str, str], bool]
 """Sends title and body to an address; whether the provider took it."""
+
+REFUSING_TOPIC = "server.refuses"
+"""The topic of the alert that the server takes no writes. It never was on the bus: the server would have to take it."""
 
 _log = structlog.get_logger(__name__)
 
@@ -30,10 +42,22 @@ class DeliveryFailedError(Exception):
     """An address did not take the alert. The bus delivers the signal again later."""
 
 
+class Ledger(Protocol):
+    """What `workers.signals.deliveries.DeliveryLedger` does."""
+
+    def begin(self, signal_id: str, route: str, on_unknown: Callable[[], None] = ...) -> Any | None:
+        """The attempt, recorded before it is made; None when there is to be none."""
+        ...
+
+    def end(self, attempt: Any, state: DeliveryState) -> None:
+        """Record how the attempt ended."""
+        ...
+
+
 class AlertDelivery:
     """The handler of the alert consumer."""
 
-    def __init__(self, ledger: DeliveryLedger, addresses: Sequence[str], send: Send) -> None:
+    def __init__(self, ledger: Ledger, addresses: Sequence[str], send: Send) -> None:
         self._ledger = ledger
         self._addresses = addresses
         self._send = send
@@ -75,6 +99,10 @@ def alert_text(signal: Signal) -> tuple[str, str]:
     """Title and body of an alert, for people."""
     if signal.topic in _RUNS:
         return _run_text(signal)
+    if signal.topic == REFUSING_TOPIC:
+        told = signal.payload
+        lost = "No run goes on, no alert is published, and nobody can tell who has stopped since."
+        return "The server takes no writes", f"{told['trouble']}\nIt last took one at {told['since']}. {lost}"
     agent, seen = signal.payload.get("agent"), signal.payload.get("last_seen")
     if agent is None:
         return signal.topic, "\n".join(f"{key}: {value}" for key, value in signal.payload.items())

@@ -11,12 +11,14 @@ from workers.composition import Runtime
 from workers.signals.alerts import AlertDelivery, check_addresses, send_with_apprise
 from workers.signals.beats import BEAT_TOPIC, record_beat
 from workers.signals.deliveries import DeliveryLedger
+from workers.signals.two_ledgers import TwoLedgers
 
 __all__ = [
     "ALERT_GROUP",
     "HEARTBEAT_GROUP",
     "SUBSCRIPTION_GROUP",
     "alert_consumer",
+    "alert_delivery",
     "heartbeat_consumer",
     "run_consumers",
     "subscription_consumer",
@@ -37,9 +39,15 @@ def alert_consumer(runtime: Runtime) -> SignalConsumer:
     """Delivers alerts to the addresses in the settings."""
     alerts = runtime.settings.alerts
     check_addresses(alerts.urls)
-    ledger = DeliveryLedger(runtime.deliveries, resend=alerts.resend_unknown)
-    deliver = AlertDelivery(ledger, alerts.urls, send_with_apprise)
-    return _consumer(runtime, ALERT_GROUP, deliver, alerts.topics)
+    return _consumer(runtime, ALERT_GROUP, alert_delivery(runtime), alerts.topics)
+
+
+def alert_delivery(runtime: Runtime) -> AlertDelivery:
+    """What brings alerts to the addresses in the settings, once."""
+    alerts = runtime.settings.alerts
+    stores = (runtime.deliveries, runtime.deliveries_here)
+    ledgers = [DeliveryLedger(store, resend=alerts.resend_unknown) for store in stores]
+    return AlertDelivery(TwoLedgers(*ledgers), alerts.urls, send_with_apprise)
 
 
 def subscription_consumer(runtime: Runtime) -> SignalConsumer:

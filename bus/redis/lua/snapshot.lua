@@ -3,8 +3,8 @@
 --
 -- KEYS  1 stream   2 the group's retry set   3 its dead letters
 -- ARGV  1 group
--- Returns {what XINFO GROUPS says of it, retrying, dead, {number in hand, oldest entry in hand}, what XINFO CONSUMERS says}, or
--- nothing when there is no such group.
+-- Returns {what XINFO GROUPS says of it, retrying, dead, {number in hand, oldest entry in hand}, what XINFO CONSUMERS says,
+-- entries of the stream}, or nothing when there is no such group.
 
 local found
 for _, info in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
@@ -25,4 +25,5 @@ for place = 2, #found + 2, 2 do
     found[place] = ''
   end
 end
-return { found, redis.call('ZCARD', KEYS[2]), redis.call('XLEN', KEYS[3]), { held[1], held[2] or '' }, consumers }
+local entries = redis.call('XLEN', KEYS[1])
+return { found, redis.call('ZCARD', KEYS[2]), redis.call('XLEN', KEYS[3]), { held[1], held[2] or '' }, consumers, entries }
