@@ -15,7 +15,7 @@ def sweep() -> None:
     """Look once at every agent that should beat, and publish an alert for each that has stopped.
 
     Sweeping the same facts again, or at the same time as somebody else, adds no alert.
-    Where the server takes no writes, people are told that.
+    Where the server takes no writes, or has long been away, people are told that.
     """
     from console.joining import visit
     from workers.settings import Settings
@@ -34,7 +34,6 @@ def found_lines(found: dict[str, Any]) -> list[str]:
 
 
 def _sweep(mesh: "Joined") -> dict[str, Any] | None:
-    from persistence import PersistenceError, UnreachableError
     from workers.schedules.watchdog import sweep_watchdog
     from workers.signals.outcry import Outcry
 
@@ -42,8 +41,5 @@ def _sweep(mesh: "Joined") -> dict[str, Any] | None:
     # Not the id of beat's slot: whoever asks wants to know now, also when the slot has had its sweep.
     try:
         return sweep_watchdog(mesh.client.runtime, f"watchdog-{now:%Y%m%dT%H%M%S}-{now.microsecond:06}", now)
-    except UnreachableError:
-        raise
-    except PersistenceError:
+    finally:
         Outcry(mesh.client.runtime).look_patiently()
-        raise

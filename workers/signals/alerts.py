@@ -19,6 +19,7 @@ from workers.history.telling import FAILED_TOPIC, STALLED_TOPIC, SUSPENDED_TOPIC
 from workers.signals.deliveries import DeliveryState
 
 __all__ = [
+    "AWAY_TOPIC",
     "REFUSING_TOPIC",
     "AlertDelivery",
     "DeliveryFailedError",
@@ -34,6 +35,8 @@ Send = Callable[[str, str, str], bool]
 
 REFUSING_TOPIC = "server.refuses"
 """The topic of the alert that the server takes no writes. It never was on the bus: the server would have to take it."""
+AWAY_TOPIC = "server.away"
+"""The same for a server that does not answer."""
 
 _log = structlog.get_logger(__name__)
 
@@ -99,10 +102,10 @@ def alert_text(signal: Signal) -> tuple[str, str]:
     """Title and body of an alert, for people."""
     if signal.topic in _RUNS:
         return _run_text(signal)
-    if signal.topic == REFUSING_TOPIC:
-        told = signal.payload
+    if signal.topic in _SERVER:
+        title, last = _SERVER[signal.topic]
         lost = "No run goes on, no alert is published, and nobody can tell who has stopped since."
-        return "The server takes no writes", f"{told['trouble']}\nIt last took one at {told['since']}. {lost}"
+        return title, f"{signal.payload['trouble']}\n{last} {signal.payload['since']}. {lost}"
     agent, seen = signal.payload.get("agent"), signal.payload.get("last_seen")
     if agent is None:
         return signal.topic, "\n".join(f"{key}: {value}" for key, value in signal.payload.items())
@@ -110,6 +113,11 @@ def alert_text(signal: Signal) -> tuple[str, str]:
     return f"{agent} has stopped", f"{body} Checked at {signal.payload.get('checked_at')}."
 
 
+_SERVER = {
+    REFUSING_TOPIC: ("The server takes no writes", "It last took one at"),
+    AWAY_TOPIC: ("The server does not answer", "It last did at"),
+}
+"""What has become of the server, by topic."""
 _RUNS = {
     FAILED_TOPIC: ("failed", "It is not tried again by itself: `jarvis runs retry {}` takes it up where it failed."),
     STALLED_TOPIC: ("stands still", "Look into it; `jarvis runs retry {}` has it tried again."),

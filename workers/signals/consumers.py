@@ -19,6 +19,7 @@ __all__ = [
     "SUBSCRIPTION_GROUP",
     "alert_consumer",
     "alert_delivery",
+    "alert_delivery_here",
     "heartbeat_consumer",
     "run_consumers",
     "subscription_consumer",
@@ -48,6 +49,13 @@ def alert_delivery(runtime: Runtime) -> AlertDelivery:
     stores = (runtime.deliveries, runtime.deliveries_here)
     ledgers = [DeliveryLedger(store, resend=alerts.resend_unknown) for store in stores]
     return AlertDelivery(TwoLedgers(*ledgers), alerts.urls, send_with_apprise)
+
+
+def alert_delivery_here(runtime: Runtime) -> AlertDelivery:
+    """The same without the server, for what is to be said while it is away."""
+    alerts = runtime.settings.alerts
+    ledger = DeliveryLedger(runtime.deliveries_here, resend=alerts.resend_unknown)
+    return AlertDelivery(ledger, alerts.urls, send_with_apprise)
 
 
 def subscription_consumer(runtime: Runtime) -> SignalConsumer:

@@ -360,3 +360,17 @@ def test_e7_while_the_server_is_full_the_watchdog_alerts_without_it_and_afterwar
     until(lambda: delivered("bakery", "mill"), consumers.output)
     assert mailbox.subjects == ["bakery has stopped", "The server takes no writes", "mill has stopped"]
     assert (consumers.popen.poll(), sweeper.popen.poll()) == (None, None)
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # Apprise looks through its senders in this process
+def test_e7_of_a_server_that_is_away_people_are_told_without_it(make_work: Any, make_server: Any, mailbox: Any) -> None:
+    server = make_server()
+    more = {"JARVIS_WATCHDOG": json.dumps({"agents": [], "stale_after_seconds": 1}), "JARVIS_ALERTS": alerts_to(mailbox)}
+    work = make_work(make_server().url, JARVIS_REDIS_URL=server.url, **more)
+    outcry = Outcry(work.client.runtime)
+    outcry.look_patiently()
+
+    server.kill()
+    outcry.look_patiently()  # it tries for longer than an agent may be silent here
+
+    assert mailbox.subjects == ["The server does not answer"]

@@ -10,7 +10,7 @@ from mesh.watchdog import STALE_TOPIC
 from persistence import InMemoryPersistence, PersistenceError, UnreachableError
 from workers import Settings
 from workers.settings import AlertSettings, WatchdogSettings
-from workers.signals.alerts import REFUSING_TOPIC, DeliveryFailedError, alert_text
+from workers.signals.alerts import AWAY_TOPIC, REFUSING_TOPIC, AlertDelivery, DeliveryFailedError, alert_text
 from workers.signals.deliveries import DeliveryLedger, DeliveryState
 from workers.signals.outcry import Outcry
 from workers.signals.two_ledgers import TwoLedgers
@@ -25,6 +25,12 @@ class Refusing(InMemoryPersistence):
     """A store that answers, and while it has a ``trouble`` takes no write."""
 
     trouble: Exception | None = None
+    away = False
+
+    def get(self, partition: str, key: str) -> bytes | None:
+        if self.away:
+            raise UnreachableError("no answer")
+        return super().get(partition, key)
 
     def initialize_if_absent(self, *args: Any, **options: Any) -> bool:
         partition, key = args[0], args[1]
@@ -51,7 +57,7 @@ class House:
         self.store = self.runtime.__dict__["deliveries"] = Refusing()
         self.told: list[Signal] = []
         self.deaf: set[str] = set()
-        self.outcry = Outcry(self.runtime, self.hear)
+        self.outcry = Outcry(self.runtime, self.hear, self.hear)
         self.runtime.heartbeats.beat("mill", NOON - dt.timedelta(seconds=200))
         self.runtime.heartbeats.beat("bakery", NOON - dt.timedelta(seconds=400))
 
@@ -88,6 +94,50 @@ def test_agents_are_judged_by_the_last_moment_at_which_a_write_was_taken() -> No
     house.store.trouble = PersistenceError("out of memory")
     house.outcry.look()
     assert house.ids()[0] != SERVER
+
+
+def test_a_server_that_is_away_for_as_long_as_an_agent_may_be_silent_is_told_of_under_one_id() -> None:
+    house = House()
+    house.outcry.look_patiently()
+    house.store.away = True
+    house.clock.advance(299)
+    house.outcry.look_patiently()
+    assert house.ids() == []
+    for _ in range(2):
+        house.clock.advance(60)
+        Outcry(house.runtime, house.hear, house.hear).look_patiently()  # also a process that was started meanwhile
+        assert house.ids() == [f"{AWAY_TOPIC}/{NOON.isoformat()}"]
+    house.store.away = False
+    house.outcry.look_patiently()
+    house.store.away = True
+    house.clock.advance(301)
+    house.outcry.look_patiently()
+    (alert,) = house.told
+    assert alert.id != f"{AWAY_TOPIC}/{NOON.isoformat()}"
+    assert alert_text(alert)[0] == "The server does not answer"
+
+
+def test_a_server_that_never_answered_is_away_from_the_first_look_on() -> None:
+    house = House()
+    house.store.away = True
+    for seconds in (0, 299):
+        house.clock.advance(seconds)
+        house.outcry.look_patiently()
+        assert house.ids() == []
+    house.clock.advance(1)
+    house.outcry.look_patiently()
+    assert house.ids() == [f"{AWAY_TOPIC}/{NOON.isoformat()}"]
+
+
+def test_what_is_said_of_a_server_that_is_away_reaches_people_once_and_without_it() -> None:
+    house = House(urls=("json://localhost:1/hook",))
+    sent: list[str] = []
+    deliver = AlertDelivery(DeliveryLedger(house.runtime.deliveries_here), ["hook"], lambda *alert: not sent.append(alert[1]))
+    house.store.away = True
+    for _ in range(4):
+        Outcry(house.runtime, house.hear, deliver).look_patiently()
+        house.clock.advance(301)
+    assert (sent, house.told) == (["The server does not answer"], [])
 
 
 def test_what_people_did_not_take_keeps_the_rest_from_nobody() -> None:
