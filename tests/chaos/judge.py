@@ -56,10 +56,10 @@ ENDS = (Happened.COMPLETED, Happened.CANCELLED)
 
 KNOWN_KEYS = re.compile(
     rb"jarvis:workflow:\{\d+\}:(log:|p:__schedule:)|jarvis:history:|\{jarvis:signals\}|jarvis:heartbeats|jarvis:knowledge"
-    rb"|\{jarvis:limits\}:|jarvis:settled"
+    rb"|\{jarvis:limits\}:|jarvis:settled|jarvis:alerts:\{\d+\}:p:\tserver$"
 )
-"""Keys that outlive runs: logs, cursors of schedules, the archive, the bus, heartbeats, notes, the
-stream of ends; slots are looked at apart."""
+"""Keys that outlive runs: logs, cursors of schedules, the archive, the bus, heartbeats, notes, the stream of ends, and when
+the server took a write; slots are looked at apart."""
 KNOWN_BROKER_KEYS = re.compile(
     rb"jarvis:broker:(_kombu\.binding|unacked|probe\.|segments\.malformed|sweeps\.malformed)|.*\.malformed"
 )

@@ -5,9 +5,11 @@ agents are judged by the last moment at which a write was taken; nobody can tell
 ids that a sweep would give them, so that the next one does not repeat them. Of a server that does not answer people are told
 once it has been away for as long as an agent may be silent; that is recorded on this machine alone.
 
-store  partition  key           value
-all    server     takes writes  the moment of the last look at which it did, ISO 8601
-here   server     answers       the moment of the last look at which it did, ISO 8601
+Both are kept beside the deliveries, in a partition with a tab in its name, which no signal id has:
+
+store  partition   key           value
+all    TAB server  takes writes  the moment of the last look at which it did, ISO 8601
+here   TAB server  answers       the moment of the last look at which it did, ISO 8601
 """
 
 import datetime as dt
@@ -26,8 +28,8 @@ from workers.signals.consumers import alert_delivery, alert_delivery_here
 
 __all__ = ["Outcry"]
 
-_TAKES = ("server", "takes writes")
-_ANSWERS = ("server", "answers")
+_TAKES = ("\tserver", "takes writes")
+_ANSWERS = ("\tserver", "answers")
 
 _log = structlog.get_logger(__name__)
 
