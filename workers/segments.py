@@ -72,21 +72,26 @@ def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str, entry: 
     except UnreachableError as trouble:
         _log.warning("the store did not answer; the run is taken up again when its lease has ended", trouble=str(trouble))
         return
-    except PersistenceError as damage:
-        if entry is not None:
-            _say_it_stands(runtime, entry, damage)
-        return
     except Exception as failure:  # noqa: BLE001 - whatever a node raises is recorded with its run
+        if isinstance(failure, PersistenceError) and entry is not None and _is_unclaimed(runtime, entry):
+            _say_it_stands(runtime, entry, failure)
+            return
         _log.exception("run failed", error=str(failure))
     else:
         _log.info("segment settled", status=state.execution.status.value, attempt=state.execution.attempt)
     runtime.wake_ups.tell(workflow_id, run_id)
 
 
+def _is_unclaimed(runtime: Runtime, entry: IndexEntry) -> bool:
+    """Whether the run is where it was: then what was met is recorded nowhere."""
+    now = runtime.store.entry(entry.partition)
+    return now is not None and replace(RunSummary.of(now), hints=0) == replace(RunSummary.of(entry), hints=0)
+
+
 def _say_it_stands(runtime: Runtime, entry: IndexEntry, why: Exception) -> None:
-    """Tell people of a run that this program cannot continue. Nothing was changed: a program that can, goes on with it."""
+    """Tell people of a run that cannot be read here. Nothing was changed: a program that can read it goes on with it."""
     run = RunSummary.of(entry)
-    _log.error("a run cannot be continued by this program", reason=str(why), attempt=run.attempt)
+    _log.error("a run cannot be continued here", reason=str(why), attempt=run.attempt)
     now = runtime.now()
     line = HistoryLine(Happened.STALLED, entry.partition, run.run_id, entry.name, run.attempt, now, now, entry.tag, run.step)
     told = signal_of(replace(line, error=type(why).__name__, message=str(why)))

@@ -25,6 +25,7 @@ from workflow import (
     interrupt,
     memoize,
 )
+from workflow.records import CONTROL
 from workflow.registry import register_type
 
 
@@ -352,3 +353,21 @@ def test_f3_a_required_field_that_a_waiting_event_lacks_is_named_and_nothing_is_
     mesh.client.retry("w")
     mesh.runtime.work()
     assert run.wait(0).result == "yes"
+
+
+def test_damage_that_is_met_once_the_run_is_claimed_fails_it_and_is_told_as_that_alone(mesh) -> None:
+    def work(event: Go, state: WorkflowState) -> StopEvent:
+        memoize("number", lambda: 7)
+        return StopEvent(await_event("go"))
+
+    mesh.deploys(work)
+    run = mesh.start()
+    store = mesh.runtime.store
+    held = store.load("w")
+    [memo] = [key for key in held if key.endswith("number")]
+    store.write_if_unchanged("w", CONTROL, held[CONTROL], {memo: b"damaged"})
+    mesh.publish("go", {})
+
+    assert run.wait(0).status is WorkflowStatus.FAILED
+    assert mesh.client.history("w")[-1].kind.value == "failed"
+    assert [signal.topic for signal in mesh.runtime.signals.read(["workflow.*"])] == ["workflow.failed"]
