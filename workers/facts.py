@@ -63,14 +63,16 @@ class MeshFactsReader:
 
     def _failed_run(self, entry: IndexEntry, now: dt.datetime) -> Iterator[FailedRun]:
         try:
-            snapshot = self._engine_of(entry.name, entry.partition).inspect(entry.partition)
+            engine = self._engine_of(entry.name, entry.partition)
+            snapshot = engine.inspect(entry.partition)
         except UnreachableError:
             raise
         except (PersistenceError, WorkflowError):
             yield FailedRun(entry.partition, now, "its records cannot be read here")
         else:
             if snapshot is not None and snapshot.failure is not None:
-                yield FailedRun(entry.partition, snapshot.failure.at, str(snapshot.failure))
+                failure = snapshot.failure
+                yield FailedRun(entry.partition, failure.at, str(failure) if engine.hides_nothing else failure.error)
 
     def _waiting(self) -> dict[str, int]:
         """Messages per queue, asked of the broker."""

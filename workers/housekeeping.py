@@ -14,7 +14,7 @@ import structlog
 
 from bus import BusError
 from mesh.errors import MeshError
-from persistence import IndexEntry, PersistenceError
+from persistence import IndexEntry, PersistenceError, UnreachableError
 from workers.composition import Runtime
 from workers.definitions import WATCHDOG
 from workers.signals.beats import WORKER_PREFIX
@@ -64,11 +64,13 @@ class Housekeeping:
         return sum(self._forget_sweep(entry, before) for entry in failed if entry.due is None)
 
     def _forget_sweep(self, entry: IndexEntry, before: dt.datetime) -> bool:
-        engine = self._runtime.engine_of(entry.name, entry.partition)
         try:
+            engine = self._runtime.engine_of(entry.name, entry.partition)
             found = engine.inspect(entry.partition)
             if found is None or found.failure is None or found.failure.at >= before:
                 return False
             return engine.abandon(entry.partition, found.run_id, found.execution_attempt)
-        except WorkflowError:
+        except UnreachableError:
+            raise
+        except (PersistenceError, WorkflowError):
             return False  # it has changed meanwhile, or cannot be read: that is for people

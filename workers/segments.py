@@ -12,6 +12,7 @@ from workers.composition import Runtime
 from workers.errors import WorkersError
 from workers.history.telling import signal_of
 from workflow import ExecutionRequest, RefusalReason, RunStalledError, WorkflowRefusedError, WorkflowStatus
+from workflow.errors import UnreadableRecordError
 from workflow.history import Happened, HistoryLine
 from workflow.index import RunSummary, make_due
 
@@ -73,7 +74,7 @@ def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str, entry: 
         _log.warning("the store did not answer; the run is taken up again when its lease has ended", trouble=str(trouble))
         return
     except Exception as failure:  # noqa: BLE001 - whatever a node raises is recorded with its run
-        if isinstance(failure, PersistenceError) and entry is not None and _is_unclaimed(runtime, entry):
+        if isinstance(failure, UnreadableRecordError) and entry is not None and _is_unclaimed(runtime, entry):
             _say_it_stands(runtime, entry, failure)
             return
         _log.exception("run failed", error=str(failure))
@@ -94,7 +95,8 @@ def _say_it_stands(runtime: Runtime, entry: IndexEntry, why: Exception) -> None:
     _log.error("a run cannot be continued here", reason=str(why), attempt=run.attempt)
     now = runtime.now()
     line = HistoryLine(Happened.STALLED, entry.partition, run.run_id, entry.name, run.attempt, now, now, entry.tag, run.step)
-    told = signal_of(replace(line, error=type(why).__name__, message=str(why)))
+    shown = isinstance(why, WorkflowRefusedError) or runtime.engine_of(entry.name, entry.partition).hides_nothing
+    told = signal_of(replace(line, error=type(why).__name__, message=str(why) if shown else None))
     if told is not None:
         runtime.signals.publish(told.id, told.topic, told.payload)
 

@@ -165,10 +165,13 @@ def broker_beside(store_url: str) -> str:
     if parts.scheme == "unix":
         # kombu reads credentials of a socket from before its path, and nowhere else.
         user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-        user = quote(options["username"], "") if "username" in options else user
-        password = quote(options["password"], "") if "password" in options else password
-        credentials = f"{user}:{password}@" if user or password else ""
-        return f"redis+socket://{credentials}{parts.path}?virtual_host={_database(named) + 1}"
+        return f"redis+socket://{_credentials(options, user, password)}{parts.path}?virtual_host={_database(named) + 1}"
+    if not parts.scheme.endswith("+sentinel"):
+        # kombu knows no other options in a URL, and reads credentials from before the host alone.
+        given, _, host = parts.netloc.rpartition("@")
+        user, _, password = given.partition(":")
+        parts = parts._replace(netloc=f"{_credentials(options, user, password)}{host}")
+        options = {name: value for name, value in options.items() if name.startswith("ssl_")}
     path = parts.path.strip("/")
     service, _, path = path.partition("/") if parts.scheme.endswith("+sentinel") else ("", "", path)
     place = f"{'/' + service if service else ''}/{_database(named or path) + 1}"
@@ -225,6 +228,13 @@ class _File(PydanticBaseSettingsSource):
             return TypeAdapter(kind).validate_python(tables.get(name, ()))
         except ValidationError as error:
             raise config_error(self._path / name, error) from error
+
+
+def _credentials(options: Mapping[str, str], user: str, password: str) -> str:
+    """What stands before the host of a URL, of credentials that may be given among its options as well."""
+    user = quote(options["username"], "") if "username" in options else user
+    password = quote(options["password"], "") if "password" in options else password
+    return f"{user}:{password}@" if user or password else ""
 
 
 def _database(text: str | None) -> int:

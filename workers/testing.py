@@ -67,8 +67,9 @@ class InMemoryRuntime(Runtime):
         self._heard: str | None = None
 
     def work(self) -> int:
-        """Give signals to the runs that wait for them, take up what is due, and execute it, until nothing is left to do now.
+        """Do what workers, sweeper and consumers would, until nothing is left to do now.
 
+        History is passed on, signals reach the runs that wait for them, and what is due is taken up and executed.
         Returns how many segments that took. What a run raises is recorded with it, as in a worker.
         """
         sweeper = Sweeper(
@@ -76,6 +77,7 @@ class InMemoryRuntime(Runtime):
         )
         segments = 0
         while True:
+            self.relay.pass_on()
             self._hear()
             swept = sweeper.sweep()
             followed = self.hints.take()

@@ -1,7 +1,7 @@
 """Warns of a node that acts on the world outside of a memo, while it does: whenever the node runs again, it would do it again.
 
-Python tells of connections, mails, processes and files by its audit events. What goes over a connection that stands, or happens
-in memory, it does not tell of.
+Python tells of connections, mails, processes and files by its audit events. What goes over a connection that stands, happens in
+memory, or is done by threads of the node's own, it does not tell of.
 """
 
 import os
@@ -18,13 +18,16 @@ _ACTS = {
     **dict.fromkeys(("socket.connect", "socket.sendto", "socket.sendmsg"), "speaks to another process"),
     **dict.fromkeys(("http.client.send", "urllib.Request"), "sends a request"),
     **dict.fromkeys(("smtplib.connect", "smtplib.send"), "sends mail"),
-    **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"), "starts a process"),
+    **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork"), "starts a process"),
+    **dict.fromkeys(("os.kill", "signal.pthread_kill"), "signals a process"),
     **dict.fromkeys(("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"), "changes files"),
+    **dict.fromkeys(("os.link", "os.symlink", "os.chmod", "os.chown", "os.utime"), "changes files"),
+    "sqlite3.connect": "opens a database",
     "open": "writes a file",
 }
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_CALLERS = ("workflow.calling", "workflow.bridge", "asyncio.")
-"""The modules that call nodes: the frame before the first of these is the node's."""
+_CALLERS = ("workflow.calling", "workflow.bridge")
+"""The modules that call nodes."""
 
 
 class EffectOutsideMemoWarning(UserWarning):
@@ -50,7 +53,8 @@ class _Hook:
         node = None if step is None or in_memo() else _node_frame()
         if step is None or node is None:
             return
-        message = f"step {step.step_id!r} {_ACTS[event]} ({event}) outside of a memo: it does so again whenever it runs again"
+        name = step.step_id.rpartition("-")[0]  # the same for each round, so that a place is named once
+        message = f"node {name!r} {_ACTS[event]} ({event}) outside of a memo: it does so again whenever it runs again"
         warnings.warn_explicit(
             f"{message}; put it in memoize()",
             EffectOutsideMemoWarning,
@@ -79,14 +83,20 @@ def _writes(*opened: Any) -> bool:
 
 
 def _node_frame() -> FrameType | None:
-    """Where the node stands that led here; None when the engine itself acts, on its store for instance."""
+    """Where the node stands that led here; None when the engine itself acts, on its store for instance, or an import."""
     acting = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-    frame, inner = acting, acting
+    frame, node = acting, None
     while frame is not None:
         module = str(frame.f_globals.get("__name__"))
+        if module.startswith("importlib."):
+            return None
         if module.startswith(_CALLERS):
-            return inner
+            return node or acting
         if module.startswith("workflow."):
             return None
-        frame, inner = frame.f_back, frame
+        if not module.startswith("asyncio."):
+            node = frame
+        elif node is not None:
+            return node  # what a loop runs begins here
+        frame = frame.f_back
     return acting  # called by hand: whose frame is the node's nobody can say

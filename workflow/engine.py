@@ -10,7 +10,7 @@ from workflow import lifecycle
 from workflow.admission import record_answer
 from workflow.clock import Clock, SystemClock
 from workflow.expiring import expire_lease
-from workflow.history import Happened, Told
+from workflow.history import Happened, Told, hides_nothing
 from workflow.ids import check_workflow_id, new_writer
 from workflow.interrupts import InterruptRequest
 from workflow.json_codec import JsonSerializer
@@ -50,6 +50,11 @@ class WorkflowEngine:
         self._persistence = persistence
         self._serializer = serializer or JsonSerializer()
         self._clock = clock or SystemClock()
+
+    @property
+    def hides_nothing(self) -> bool:
+        """Whether what runs hold, an error's message for instance, may be shown to everybody who reads the store."""
+        return hides_nothing(self._serializer)
 
     def inspect(self, workflow_id: str) -> WorkflowRunSnapshot | None:
         """The current run, or None. Writes nothing."""

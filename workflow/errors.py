@@ -8,12 +8,15 @@ WorkflowError                    misuse, or a record that does not fit
 └── WorkflowRefusedError         the state that the run is in forbids the call: route on ``.reason``
     ├── RunInFlightError         a start met a run that it may neither recover nor supersede
     └── StaleRunError            the run that the caller expected is not the current one
+
+UnreadableRecordError is trouble with the store: a record is there and cannot be read.
 """
 
 import datetime as dt
 import enum
 from typing import TYPE_CHECKING
 
+from persistence import PersistenceError
 from workflow.status import WorkflowStatus
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ __all__ = [
     "RunStalledError",
     "SerializationError",
     "StaleRunError",
+    "UnreadableRecordError",
     "WorkflowError",
     "WorkflowRefusedError",
 ]
@@ -116,3 +120,7 @@ class StaleRunError(WorkflowRefusedError):
         self.workflow_id = workflow_id
         self.expected_run_id = expected_run_id
         self.actual_run_id = actual_run_id
+
+
+class UnreadableRecordError(PersistenceError):
+    """A record of a run cannot be read: it is corrupt, of another codec, or of another version of the program."""

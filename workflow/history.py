@@ -13,8 +13,19 @@ from typing import Any, Self, cast
 from persistence import LogEntry, PersistenceError
 from workflow.control import Control
 from workflow.json_codec import JsonSerializer
+from workflow.serializer import PickleSerializer, Serializer
 
-__all__ = ["HISTORY_LOG", "WAIT_NAMES", "Happened", "HistoryLine", "Told", "read_line", "waiting", "write_line"]
+__all__ = [
+    "HISTORY_LOG",
+    "WAIT_NAMES",
+    "Happened",
+    "HistoryLine",
+    "Told",
+    "hides_nothing",
+    "read_line",
+    "waiting",
+    "write_line",
+]
 
 HISTORY_LOG = "history"
 """The log in the store."""
@@ -109,6 +120,11 @@ def waiting(control: Control) -> Told:
     if active is None:
         return Told(Happened.SUSPENDED)
     return Told(Happened.SUSPENDED, step=active.step_id, waits_for=active.request.to_json())
+
+
+def hides_nothing(serializer: Serializer) -> bool:
+    """Whether everybody can read records of this codec. Any but ours, subclasses too, may be there to hide them."""
+    return type(serializer) in (JsonSerializer, PickleSerializer)
 
 
 _FIELDS = tuple(name for name in HistoryLine.__dataclass_fields__ if name != "kind")

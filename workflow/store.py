@@ -17,13 +17,12 @@ from typing import Any, TypeVar, cast
 from persistence import IndexEntry, Persistence, PersistenceError, UnreachableError
 from workflow.clock import Clock
 from workflow.control import Control
-from workflow.errors import RefusalReason, WorkflowError, WorkflowRefusedError
-from workflow.history import HISTORY_LOG, Happened, HistoryLine, Told, write_line
+from workflow.errors import RefusalReason, UnreadableRecordError, WorkflowError, WorkflowRefusedError
+from workflow.history import HISTORY_LOG, Happened, HistoryLine, Told, hides_nothing, write_line
 from workflow.index import RunSummary, entry_of
-from workflow.json_codec import JsonSerializer
 from workflow.lifecycle import stale_attempt
 from workflow.records import CONTROL, IGNITION, Failure, Ignition, failure_key
-from workflow.serializer import PickleSerializer, Serializer
+from workflow.serializer import Serializer
 from workflow.signals import SignalPosition
 from workflow.status import WorkflowStatus
 from workflow.trials import NO_TRIALS, RetryPolicy, is_interruption
@@ -61,8 +60,7 @@ class RunStore:
         """The id of the step whose node was the first to raise."""
         self._persistence = persistence
         self._serializer = serializer
-        # Any other codec may be there to hide what runs hold.
-        self._is_plain = isinstance(serializer, JsonSerializer | PickleSerializer)
+        self._is_plain = hides_nothing(serializer)
         self._clock = clock
         self._lock = threading.Lock()
         self._records: dict[str, bytes] = {}
@@ -119,7 +117,7 @@ class RunStore:
         try:
             return self._serializer.loads(data, context=self._context(key))
         except PersistenceError as trouble:
-            raise PersistenceError(f"record {key!r} of workflow {self.workflow_id!r}: {trouble}") from trouble
+            raise UnreadableRecordError(f"record {key!r} of workflow {self.workflow_id!r}: {trouble}") from trouble
 
     def read(self, key: str, shape: Callable[[Mapping[str, Any]], T]) -> T | None:
         """A record as a value of the given shape; None when absent. A record of another shape is corruption, never absent."""
@@ -130,7 +128,7 @@ class RunStore:
             return shape(cast(Mapping[str, Any], value))
         except (KeyError, TypeError, ValueError) as trouble:
             message = f"record {key!r} of workflow {self.workflow_id!r} is invalid ({trouble}): restore it or abandon() the run"
-            raise PersistenceError(message) from trouble
+            raise UnreadableRecordError(message) from trouble
 
     def admit(self, annotation: Any) -> None:
         """Make the classes of an annotation known to the codec, where it asks for that."""
@@ -416,7 +414,7 @@ class RunStore:
         try:
             value = self._serializer.loads(data, context=self._context(CONTROL))
         except PersistenceError as trouble:
-            raise PersistenceError(f"record {CONTROL!r} of workflow {self.workflow_id!r}: {trouble}") from trouble
+            raise UnreadableRecordError(f"record {CONTROL!r} of workflow {self.workflow_id!r}: {trouble}") from trouble
         try:
             return Control.from_record(cast(dict[str, Any], value))
         except (KeyError, TypeError, ValueError) as trouble:

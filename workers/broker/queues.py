@@ -1,6 +1,7 @@
 """What waits on the queues of the broker: how many messages, and for how long. It only reads."""
 
 import json
+import math
 from typing import Any, cast
 
 from kombu.transport import redis as over_redis
@@ -48,7 +49,7 @@ def oldest_sent(connection: Any, queue: str) -> float | None:
         redis = cast(Any, channel)
         item = redis.client.lindex(f"{redis.global_keyprefix}{queue}", -1)
     try:
-        sent = json.loads(item)["headers"][SENT_AT]
-    except (ValueError, TypeError, KeyError):
+        sent = float(json.loads(item)["headers"][SENT_AT])
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None  # nothing waits, or a malformed message, which the next worker sets aside
-    return float(sent) if isinstance(sent, int | float) else None
+    return sent if math.isfinite(sent) else None

@@ -26,6 +26,8 @@ KEPT_FOR = 90 * 24 * 3600
 SHOWN_FOR = 7 * 24 * 3600
 """Seconds for which a delivery of which nothing is known is shown."""
 _FORGOTTEN_AT_ONCE = 100
+_GONE = "gone"
+"""The key of a record that is written only so that an entry without records can be deleted."""
 _REMEMBERED = 1000
 """Records that a process knows more of than the store; there are some only after trouble with it."""
 
@@ -147,6 +149,9 @@ class DeliveryLedger:
 
     def _forget(self, entry: IndexEntry) -> bool:
         held = self._store.load(entry.partition)
+        if not held:  # a server that evicts has dropped the records: the entry alone is left, and would stand before all others
+            self._store.initialize_if_absent(entry.partition, _GONE, b"")
+            return self._store.delete_if_unchanged(entry.partition, _GONE, b"")
         # Of a signal that is being sent again at this moment one record may be newer: then the condition is lost, or it goes
         # on without what was known of it 90 days ago.
         return any(self._store.delete_if_unchanged(entry.partition, *record) for record in list(held.items())[:1])

@@ -190,6 +190,14 @@ def test_a_message_that_has_waited_for_long_is_seen(mesh: MeshClient, server_url
     assert (found.state, found.fact) == (State.NOTE, "1 waiting, the oldest for 1 h")
 
 
+@pytest.mark.parametrize("sent", ["1e999", "NaN", "9" * 400, '"noon"', "[" * 5000])
+def test_a_malformed_message_at_the_head_of_a_queue_is_counted_only(mesh: MeshClient, server_url: str, sent: str) -> None:
+    with mesh.runtime.celery.connection_for_write() as connection:
+        redis = connection.default_channel.client
+        redis.lpush("segments", f'{{"headers": {{"sent_at": {sent}}}}}')
+    assert checks(settings_of(server_url))["queue segments"].fact == "1 waiting"
+
+
 def test_a_message_that_does_not_say_when_it_was_sent_is_counted_only(mesh: MeshClient, server_url: str) -> None:
     with mesh.runtime.celery.connection_for_write() as connection:
         connection.SimpleQueue("segments").put("?")

@@ -47,6 +47,8 @@ def test_a_store_lends_its_next_database_whatever_its_kind() -> None:
     assert broker_beside("redis+sentinel://one:26379,two:26379/mesh") == "redis+sentinel://one:26379,two:26379/mesh/1"
     assert broker_beside("redis+sentinel://one:26379/mesh/4") == "redis+sentinel://one:26379/mesh/5"
     assert broker_beside("redis://db.example?db=3&ssl_ca_certs=/ca.pem") == "redis://db.example/4?ssl_ca_certs=/ca.pem"
+    assert broker_beside("redis://db.example/0?socket_timeout=5&password=p%40") == "redis://:p%40@db.example/1"
+    assert broker_beside("redis://old:pw@db.example:7/3?username=jarvis") == "redis://jarvis:pw@db.example:7/4"
     with pytest.raises(SettingsError, match="set JARVIS_BROKER_URL"):
         broker_beside("redis+cluster://one:6379")
 

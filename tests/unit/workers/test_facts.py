@@ -68,8 +68,8 @@ def test_runs_that_are_tried_again_do_not_hide_one_that_is_not(runtime) -> None:
     assert failed(runtime, patient=FAILED_RUNS + 1, plain=1) == {"plain:0": "ValueError: no flour"}
 
 
-def test_a_run_with_a_codec_of_its_own_is_read_by_it(runtime) -> None:
-    assert failed(runtime, sealed=1) == {"sealed:0": "ValueError: no flour"}
+def test_of_a_sealed_run_nothing_from_within_is_told(runtime) -> None:
+    assert failed(runtime, sealed=1) == {"sealed:0": "ValueError"}
 
 
 def test_a_run_that_cannot_be_read_costs_the_others_nothing(runtime) -> None:

@@ -6,15 +6,19 @@ from typing import Any, ClassVar
 
 import pytest
 
+from persistence import PersistenceError
 from workers import MeshClient, WorkersError, register
+from workers.segments import run_segment
 from workers.testing import InMemoryRuntime
 from workflow import (
     ApprovalRequest,
     ConcurrentBranchRunner,
     Event,
     ExecutionRequest,
+    JsonSerializer,
     ParallelEvent,
     RefusalReason,
+    SealedSerializer,
     StopEvent,
     Workflow,
     WorkflowRefusedError,
@@ -355,6 +359,16 @@ def test_f3_a_required_field_that_a_waiting_event_lacks_is_named_and_nothing_is_
     assert run.wait(0).result == "yes"
 
 
+def test_of_a_sealed_run_that_cannot_be_continued_nothing_from_within_is_told(mesh) -> None:
+    sealed = SealedSerializer(JsonSerializer(), {"1": b"k" * 32})
+    mesh.deploys(*before_the_deploy(), serializer=sealed)
+    run = mesh.start()
+    mesh.deploys(*after_the_deploy(), serializer=sealed)
+    mesh.answer(run, 1, "yes")
+    [told] = mesh.runtime.signals.read(["workflow.stalled"])
+    assert (told.payload["error"], told.payload.get("message")) == ("UnreadableRecordError", None)
+
+
 def test_damage_that_is_met_once_the_run_is_claimed_fails_it_and_is_told_as_that_alone(mesh) -> None:
     def work(event: Go, state: WorkflowState) -> StopEvent:
         memoize("number", lambda: 7)
@@ -371,3 +385,18 @@ def test_damage_that_is_met_once_the_run_is_claimed_fails_it_and_is_told_as_that
     assert run.wait(0).status is WorkflowStatus.FAILED
     assert mesh.client.history("w")[-1].kind.value == "failed"
     assert [signal.topic for signal in mesh.runtime.signals.read(["workflow.*"])] == ["workflow.failed"]
+
+
+def test_a_store_that_refuses_a_write_is_no_word_on_the_run(mesh, monkeypatch) -> None:
+    mesh.deploys(fetch, approve)
+    run = mesh.client.start("field", "w")
+
+    def full(*arguments: Any, **options: Any) -> bool:
+        raise PersistenceError("out of memory")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(mesh.runtime.store, "write_if_unchanged", full)
+        run_segment(mesh.runtime, "field", "w", run.run_id)
+    mesh.runtime.work()
+    assert mesh.client.inspect("w").status is WorkflowStatus.SUSPENDED
+    assert mesh.runtime.signals.read(["workflow.stalled", "workflow.failed"]) == []

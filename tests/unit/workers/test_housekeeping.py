@@ -2,6 +2,7 @@
 
 import datetime as dt
 from functools import cached_property
+from typing import ClassVar
 
 import pytest
 
@@ -13,6 +14,7 @@ from workers.schedules.watchdog import begin_sweep
 from workers.signals.deliveries import KEPT_FOR, SHOWN_FOR, DeliveryLedger, DeliveryState
 from workers.testing import InMemoryRuntime
 from workflow import ManualClock, StartEvent, StopEvent, Workflow, WorkflowState
+from workflow.records import CONTROL
 
 NOON = dt.datetime(2026, 11, 30, 12, tzinfo=dt.UTC)
 HOUR = 3600
@@ -95,6 +97,43 @@ def test_a_doubtful_delivery_is_shown_for_a_while_and_remembered_for_longer(hous
     assert house.ledger.state("doubtful", "mail") is DeliveryState.UNKNOWN
     house.clock.advance(KEPT_FOR - SHOWN_FOR)
     assert house.look() == 1
+
+
+def test_a_damaged_sweep_keeps_nothing_else_from_being_forgotten(house, monkeypatch) -> None:
+    def away(agent: str) -> None:
+        raise HeartbeatStoreError("the store of beats is away")
+
+    monkeypatch.setattr(house.runtime.heartbeats, "last_seen", away)
+    for number in range(2):
+        begin_sweep(house.runtime, f"watchdog-{number}", NOON)
+    store, damaged = house.runtime.store, "watchdog-0"
+    store.write_if_unchanged(damaged, CONTROL, store.get(damaged, CONTROL), {CONTROL: b"?"}, index=store.entry(damaged))
+    house.deliver("old")
+    house.clock.advance(KEPT_FOR)
+    assert house.look() == 2
+    assert [entry.partition for entry in house.client.runs()] == [damaged]
+
+
+def test_entries_whose_records_a_server_has_evicted_do_not_stand_before_others(house) -> None:
+    class Evicting(InMemoryPersistence):
+        evicted: ClassVar[set[str]] = set()
+
+        def load(self, partition: str) -> dict[str, bytes]:
+            return {} if partition in self.evicted else super().load(partition)
+
+        def delete_if_unchanged(self, partition: str, key: str, value: bytes, append=()) -> bool:
+            self.evicted.discard(partition)
+            return super().delete_if_unchanged(partition, key, value, append)
+
+    store = Evicting()
+    ledger = DeliveryLedger(store, now=house.clock.now)
+    for number in range(101):
+        ledger.end(ledger.begin(f"alert/{number}", "mail"), DeliveryState.SENT)
+        if number < 100:
+            store.evicted.add(f"alert/{number}")
+    house.clock.advance(KEPT_FOR)
+    assert [ledger.tidy(), ledger.tidy()] == [100, 1]
+    assert store.find() == []
 
 
 def test_another_route_does_not_hide_a_doubtful_one(house) -> None:

@@ -12,8 +12,12 @@ from typing import Any
 import pytest
 
 from persistence import FilePersistence
-from workflow import StartEvent, StopEvent, Workflow, WorkflowState, amemoize, memoize
+from workflow import Event, StartEvent, StopEvent, Workflow, WorkflowState, amemoize, memoize
 from workflow.testing import EffectOutsideMemoWarning, isolated, warn_of_effects
+
+
+class Round(Event):
+    number: int = 0
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +82,33 @@ def test_async_nodes_are_warned_of_as_well(port) -> None:
 
     [warning] = noticed(careless)
     assert "socket.connect" in str(warning.message)
+    assert (warning.filename, warning.lineno) == (__file__, careless.__code__.co_firstlineno + 1)
     assert noticed(careful) == []
+
+
+def test_an_import_is_no_act(tmp_path, monkeypatch) -> None:
+    (tmp_path / "lately_imported.py").write_text("number = 7\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def importing(event: StartEvent, state: WorkflowState) -> StopEvent:
+        from lately_imported import number
+
+        return StopEvent(number)
+
+    assert noticed(importing) == []
+
+
+def test_a_place_that_many_steps_come_by_is_warned_of_once(tmp_path) -> None:
+    def again(event: StartEvent, state: WorkflowState) -> Round:
+        return Round()
+
+    def act(event: Round, state: WorkflowState) -> Round | StopEvent:
+        (tmp_path / "report").write_text("done")
+        return StopEvent() if event.number > 5 else Round(number=event.number + 1)
+
+    with warnings.catch_warnings(record=True, action="default") as found:
+        Workflow("w", nodes=[again, act], start_event=StartEvent()).run()
+    assert len(found) == 1
 
 
 def test_reading_is_no_act(tmp_path) -> None:
@@ -108,7 +138,7 @@ def test_with_the_warning_as_an_error_the_act_itself_fails(tmp_path) -> None:
 
 
 def test_a_node_that_is_called_by_hand_is_warned_of(tmp_path) -> None:
-    with isolated(), pytest.raises(EffectOutsideMemoWarning, match="isolated-0"):
+    with isolated(), pytest.raises(EffectOutsideMemoWarning, match="isolated"):
         (tmp_path / "report").write_text("done")
 
 
