@@ -99,7 +99,9 @@ class Outcry:
 
     def _cry(self, refusal: str, since: dt.datetime | None, now: dt.datetime) -> None:
         when = "never" if since is None else since.isoformat()
-        _tell(self._deliver, Signal(f"{REFUSING_TOPIC}/{when}", REFUSING_TOPIC, {"since": when, "trouble": refusal}))
+        # A server at the edge refuses every other minute: people hear of it once in an hour.
+        hour = "never" if since is None else since.replace(minute=0, second=0, microsecond=0).isoformat()
+        _tell(self._deliver, Signal(f"{REFUSING_TOPIC}/{hour}", REFUSING_TOPIC, {"since": when, "trouble": refusal}))
         watchdog, alerts = self._runtime.settings.watchdog, self._runtime.settings.alerts
         for agent in watchdog.agents if matches_any(alerts.topics, STALE_TOPIC) else ():
             seen = self._runtime.heartbeats.last_seen(agent)

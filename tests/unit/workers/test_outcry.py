@@ -96,6 +96,19 @@ def test_agents_are_judged_by_the_last_moment_at_which_a_write_was_taken() -> No
     assert house.ids()[0] != SERVER
 
 
+def test_a_server_at_the_edge_of_full_is_told_of_once_in_an_hour() -> None:
+    house = House(topics=("workflow.failed",))
+    told = set()
+    for _ in range(59):
+        house.store.trouble = None
+        house.outcry.look()
+        house.store.trouble = PersistenceError("out of memory")
+        house.outcry.look()
+        told |= set(house.ids())
+        house.clock.advance(60)
+    assert told == {SERVER}
+
+
 def test_a_server_that_is_away_for_as_long_as_an_agent_may_be_silent_is_told_of_under_one_id() -> None:
     house = House()
     house.outcry.look_patiently()
