@@ -11,7 +11,7 @@ from persistence import IndexEntry, PersistenceError, UnreachableError
 from workers.composition import Runtime
 from workers.errors import WorkersError
 from workers.history.telling import signal_of
-from workflow import ExecutionRequest, RefusalReason, RunStalledError, WorkflowRefusedError, WorkflowStatus
+from workflow import ExecutionRequest, RefusalReason, RunStalledError, WorkflowError, WorkflowRefusedError, WorkflowStatus
 from workflow.errors import UnreadableRecordError
 from workflow.history import Happened, HistoryLine
 from workflow.index import RunSummary, make_due
@@ -74,7 +74,7 @@ def _execute(runtime: Runtime, name: str, workflow_id: str, run_id: str, entry: 
         _log.warning("the store did not answer; the run is taken up again when its lease has ended", trouble=str(trouble))
         return
     except Exception as failure:  # noqa: BLE001 - whatever a node raises is recorded with its run
-        if isinstance(failure, UnreadableRecordError) and entry is not None and _is_unclaimed(runtime, entry):
+        if isinstance(failure, UnreadableRecordError | WorkflowError) and entry is not None and _is_unclaimed(runtime, entry):
             _say_it_stands(runtime, entry, failure)
             return
         _log.exception("run failed", error=str(failure))

@@ -2,7 +2,7 @@
 
 import io
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from persistence import PersistenceError
@@ -25,10 +25,13 @@ class Serializer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpaqueValue:
-    """An object whose class this program does not define: its registered name and its fields, to be shown, not used."""
+    """An object whose class this program does not define: its registered name and its fields, to be shown, not used.
+
+    Errors that quote it say its name alone.
+    """
 
     name: str
-    fields: Any
+    fields: Any = field(repr=False)
 
 
 class PickleSerializer:

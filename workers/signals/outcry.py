@@ -31,6 +31,9 @@ __all__ = ["Outcry"]
 _TAKES = ("\tserver", "takes writes")
 _ANSWERS = ("\tserver", "answers")
 
+REST = dt.timedelta(hours=1)
+"""Between what people are told of one refusal and of the next; told late is not left out."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -47,6 +50,8 @@ class Outcry:
         self._deliver = deliver or alert_delivery(runtime)
         self._deliver_here = deliver_here or alert_delivery_here(runtime)
         self._troubled = False
+        self._told: tuple[str, dt.datetime] | None = None
+        """Since when the server had refused that people were last told of, and when that was."""
 
     def look_patiently(self) -> None:
         """`look`; trouble is said once, and raises nothing."""
@@ -75,6 +80,14 @@ class Outcry:
             return False
         return True
 
+    def _is_soon_after_another(self, when: str, now: dt.datetime) -> bool:
+        """Whether people were told of another refusal within the hour: a server at the edge refuses every other minute."""
+        if self._told is not None and self._told[0] != when and now - self._told[1] < REST:
+            return True
+        if self._told is None or self._told[0] != when:
+            self._told = (when, now)
+        return False
+
     def _note_answer(self) -> None:
         here = self._runtime.deliveries_here
         try:
@@ -99,9 +112,8 @@ class Outcry:
 
     def _cry(self, refusal: str, since: dt.datetime | None, now: dt.datetime) -> None:
         when = "never" if since is None else since.isoformat()
-        # A server at the edge refuses every other minute: people hear of it once in an hour.
-        hour = "never" if since is None else since.replace(minute=0, second=0, microsecond=0).isoformat()
-        _tell(self._deliver, Signal(f"{REFUSING_TOPIC}/{hour}", REFUSING_TOPIC, {"since": when, "trouble": refusal}))
+        if not self._is_soon_after_another(when, now):
+            _tell(self._deliver, Signal(f"{REFUSING_TOPIC}/{when}", REFUSING_TOPIC, {"since": when, "trouble": refusal}))
         watchdog, alerts = self._runtime.settings.watchdog, self._runtime.settings.alerts
         for agent in watchdog.agents if matches_any(alerts.topics, STALE_TOPIC) else ():
             seen = self._runtime.heartbeats.last_seen(agent)

@@ -22,7 +22,7 @@ def configure_logging(log_format: str = "auto", level: int = logging.INFO) -> No
         structlog.processors.TimeStamper(fmt="%H:%M:%S" if readable else "iso", utc=not readable),
     ]
     last: list[Any] = (
-        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)]
         if readable
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )

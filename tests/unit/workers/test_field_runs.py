@@ -30,7 +30,7 @@ from workflow import (
     memoize,
 )
 from workflow.records import CONTROL
-from workflow.registry import register_type
+from workflow.registry import _TYPES, register_type
 
 
 class Go(Event):
@@ -367,6 +367,27 @@ def test_of_a_sealed_run_that_cannot_be_continued_nothing_from_within_is_told(me
     mesh.answer(run, 1, "yes")
     [told] = mesh.runtime.signals.read(["workflow.stalled"])
     assert (told.payload["error"], told.payload.get("message")) == ("UnreadableRecordError", None)
+
+
+def test_f3_of_an_event_whose_class_has_gone_people_are_told_by_its_name_alone(mesh) -> None:
+    class Card(Event):
+        type_name: ClassVar[str] = "field-card"
+        number: str
+
+    def read(event: Go, state: WorkflowState) -> Card:
+        return Card(number="4111")
+
+    def confirm(event: Card, state: WorkflowState) -> StopEvent:
+        return StopEvent(interrupt(ApprovalRequest("send it?")))
+
+    mesh.deploys(read, confirm)
+    run = mesh.start()
+    _TYPES.pop("field-card")
+    mesh.deploys(fetch, approve)
+    mesh.answer(run, 1, "yes")
+    [told] = mesh.runtime.signals.read(["workflow.stalled"])
+    assert "4111" not in str(told.payload)
+    assert mesh.client.inspect("w").input_accepted
 
 
 def test_damage_that_is_met_once_the_run_is_claimed_fails_it_and_is_told_as_that_alone(mesh) -> None:

@@ -109,6 +109,19 @@ def test_a_server_at_the_edge_of_full_is_told_of_once_in_an_hour() -> None:
     assert told == {SERVER}
 
 
+def test_a_refusal_that_lasts_is_told_of_though_another_one_was_just_told() -> None:
+    house = House(topics=("workflow.failed",))
+    for minutes, trouble in ((0, None), (1, "full"), (1, None), (20, "full")):
+        house.clock.advance(60 * minutes)
+        house.store.trouble = PersistenceError(trouble) if trouble else None
+        house.outcry.look()
+    assert house.ids() == [SERVER]
+    house.clock.advance(3600)
+    house.outcry.look()
+    [late] = house.ids()
+    assert late == f"{REFUSING_TOPIC}/{(NOON + dt.timedelta(minutes=2)).isoformat()}"
+
+
 def test_a_server_that_is_away_for_as_long_as_an_agent_may_be_silent_is_told_of_under_one_id() -> None:
     house = House()
     house.outcry.look_patiently()
